@@ -1,0 +1,1 @@
+//! The embedded Warploom backend: host kernels on the processor's own threads.

@@ -1,0 +1,1 @@
+//! The Warploom backend for NVIDIA devices through the CUDA driver.

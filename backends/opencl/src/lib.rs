@@ -1,0 +1,1 @@
+//! The Warploom backend for OpenCL devices.

@@ -3,8 +3,8 @@
 //! # Who does what
 //! * A [`GpuBackend`] talks to one driver API. It lists devices, opens them, and from then on
 //!   [`Device`], [`Queue`], [`Event`], [`Buffer`] and [`Kernel`] do the work.
-//! * A `Registry` holds the backends that are linked in, loads them, and unites what they report
-//!   into a `Survey`: every card once, with all the ways to reach it.
+//! * A [`Registry`] holds the backends that are linked in, loads them, and unites what they report
+//!   into a [`Survey`]: every card once, with all the ways to reach it.
 //! * A lease is the right to use slots and bytes of a device, agreed between processes.
 //!
 //! # Who validates
@@ -39,6 +39,7 @@ mod physical;
 mod queue;
 mod registry;
 mod shape;
+mod survey;
 
 #[doc(hidden)]
 pub use inventory;
@@ -57,5 +58,9 @@ pub use memory::{MemoryKind, MemoryType, MemoryUse, Space};
 pub use name::{MAX_NAME, Name, NameError, nearest};
 pub use physical::{IdentityError, Luid, PciAddress, PhysicalKey, Uuid};
 pub use queue::{Arg, Grid, Queue, QueueClass, QueueDesc};
-pub use registry::{BackendEntry, Load, LoadError};
+pub use registry::{
+    BackendEntry, Bindings, Capacity, CapacityPolicy, Load, LoadError, MemoryNeed, Options,
+    Placement, Registry, RegistryError, Status,
+};
 pub use shape::{Axis, MAX_RANK, Shape, ShapeError};
+pub use survey::{BackendReport, BackendState, PhysicalDevice, Survey};

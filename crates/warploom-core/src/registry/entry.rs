@@ -70,7 +70,7 @@ inventory::collect!(BackendEntry);
 ///
 /// A crate that is only named in `Cargo.toml` is not linked: the program must also say
 /// `use my_backend as _;`. A `staticlib` linked by a foreign linker loses registrations; list the
-/// entries with `Registry::from_entries` there.
+/// entries with [`Registry::from_entries`](crate::Registry::from_entries) there.
 #[macro_export]
 macro_rules! register_backend {
     ($id:expr, $load:expr) => {

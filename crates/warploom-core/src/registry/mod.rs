@@ -1,5 +1,302 @@
 //! The backends of this program, and the devices they find.
+//!
+//! A registry is initialised once. Until then it knows names only; afterwards everybody gets the
+//! same immutable [`Status`]. Detection runs outside the lock, so asking for the status never
+//! waits for a driver. There is no hidden global: whoever needs a registry is given one.
 
+mod bindings;
+mod capacity;
+mod detect;
 mod entry;
+mod error;
+mod options;
+mod status;
 
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::backend::{BackendId, GpuBackend};
+use crate::checked::CheckedDevice;
+use crate::device::DeviceId;
+use crate::memory::{self, MemoryKind};
+use crate::name::nearest;
+use crate::survey::{BackendState, Survey};
+
+pub use bindings::Bindings;
+pub use capacity::{Capacity, CapacityPolicy, MemoryNeed};
+use detect::Source;
 pub use entry::{BackendEntry, Load, LoadError};
+pub use error::RegistryError;
+pub use options::Options;
+pub use status::{Placement, Status};
+
+/// The backends of this program, and the devices they find.
+#[derive(Debug, Default)]
+pub struct Registry {
+    sources: Vec<Arc<Source>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    status: Option<Arc<Status>>,
+    detecting: bool,
+}
+
+impl Registry {
+    /// A registry without backends; [`add`](Self::add) them.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Every backend that is linked into this program.
+    pub fn linked() -> Self {
+        Self::from_entries(inventory::iter::<BackendEntry>.into_iter().copied())
+    }
+
+    /// The explicit road, for a `staticlib` and for tests: exactly these backends.
+    pub fn from_entries(entries: impl IntoIterator<Item = BackendEntry>) -> Self {
+        let mut registry = Self::empty();
+        for entry in entries {
+            registry.insert(Source::from_entry(entry));
+        }
+        registry
+    }
+
+    /// Adds a backend that is loaded already. It replaces one of the same name, so that a program
+    /// can put its own in front of a linked one.
+    pub fn add(&mut self, backend: Arc<dyn GpuBackend>) {
+        self.insert(Source::ready(backend));
+    }
+
+    fn insert(&mut self, source: Source) {
+        self.sources.retain(|other| other.id() != source.id());
+        self.sources.push(Arc::new(source));
+        // The order in which linkers list entries is unspecified; names are not.
+        self.sources.sort_by_key(|source| source.id());
+    }
+
+    /// The names of all backends, in order.
+    pub fn backends(&self) -> Vec<BackendId> {
+        self.sources.iter().map(|source| source.id()).collect()
+    }
+
+    /// Looks for devices, once.
+    ///
+    /// # Errors
+    /// [`RegistryError::AlreadyInitialized`] the second time, and the first state stays. Any other
+    /// failure leaves the registry uninitialised, and it can be tried again.
+    pub fn initialize(&self, options: &Options) -> Result<Arc<Status>, RegistryError> {
+        let state = self.settled();
+        if let Some(status) = &state.status {
+            return Err(RegistryError::AlreadyInitialized {
+                devices: status.survey.devices.len(),
+            });
+        }
+        self.detect(state, options)
+    }
+
+    /// Initialises the registry if nobody has; the options count only then. Any number of callers
+    /// may do so at once: one detects, all get its result.
+    ///
+    /// # Errors
+    /// As [`initialize`](Self::initialize), but never `AlreadyInitialized`.
+    pub fn setup(&self, options: &Options) -> Result<Arc<Status>, RegistryError> {
+        let state = self.settled();
+        if let Some(status) = &state.status {
+            return Ok(Arc::clone(status));
+        }
+        self.detect(state, options)
+    }
+
+    /// Looks again, whatever was known. Holders of the old snapshot keep it.
+    ///
+    /// # Errors
+    /// When the options make no sense; the old status stays.
+    pub fn rescan(&self, options: &Options) -> Result<Arc<Status>, RegistryError> {
+        let state = self.settled();
+        self.detect(state, options)
+    }
+
+    /// What was found. Never waits, not even while a detection runs.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotInitialized`] before initialisation.
+    pub fn status(&self) -> Result<Arc<Status>, RegistryError> {
+        let state = self.lock();
+        match &state.status {
+            Some(status) => Ok(Arc::clone(status)),
+            None => Err(RegistryError::NotInitialized {
+                detecting: state.detecting,
+            }),
+        }
+    }
+
+    /// Has it been initialised? Finding no device counts.
+    pub fn is_initialized(&self) -> bool {
+        self.lock().status.is_some()
+    }
+
+    /// Opens a device by one backend's name for it.
+    ///
+    /// # Errors
+    /// When the backend is not linked, does not load, or the device does not open.
+    pub fn open(&self, id: DeviceId) -> Result<CheckedDevice, RegistryError> {
+        let source = self.source(id.backend)?;
+        let backend = source.load().map_err(|error| {
+            let state = match error {
+                LoadError::Absent { .. } => BackendState::Absent,
+                LoadError::Broken { .. } => BackendState::Broken,
+            };
+            RegistryError::Unavailable {
+                backend: id.backend,
+                state,
+                reason: error.to_string(),
+            }
+        })?;
+        Ok(CheckedDevice::new(backend.open(id.ordinal)?))
+    }
+
+    /// The memory kind a user names, by its own name or by one known from elsewhere (`cupy`).
+    ///
+    /// # Errors
+    /// When nobody knows the name, or its backend is not part of this program.
+    pub fn memory_kind(&self, name: &str) -> Result<MemoryKind, RegistryError> {
+        let own = self.sources.iter().filter_map(|source| source.loaded());
+        let own: Vec<MemoryKind> = own.flat_map(|b| b.memory_kinds().to_vec()).collect();
+        let known = || own.iter().chain(memory::WELL_KNOWN);
+        let answers = |kind: &&MemoryKind| kind.name() == name || kind.aliases().contains(&name);
+        if let Some(kind) = known().find(answers) {
+            if kind.needs_gpu() {
+                self.source(kind.backend())?;
+            }
+            return Ok(*kind);
+        }
+        let names =
+            known().flat_map(|k| std::iter::once(k.name()).chain(k.aliases().iter().copied()));
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        Err(RegistryError::UnknownMemory {
+            asked: name.to_owned(),
+            near: nearest(name, names.iter().copied()).map(str::to_owned),
+            known: names.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    fn source(&self, id: BackendId) -> Result<&Arc<Source>, RegistryError> {
+        let found = self.sources.iter().find(|source| source.id() == id);
+        found.ok_or_else(|| self.not_linked(id))
+    }
+
+    fn not_linked(&self, id: BackendId) -> RegistryError {
+        let linked = self.backends();
+        RegistryError::NotLinked {
+            backend: id.to_string(),
+            near: nearest(id.as_str(), linked.iter().map(BackendId::as_str)).map(str::to_owned),
+            linked,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No panic can happen under this lock that leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state once no detection is under way.
+    fn settled(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        while state.detecting {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+
+    fn detect(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        options: &Options,
+    ) -> Result<Arc<Status>, RegistryError> {
+        state.detecting = true;
+        let version = state.status.as_ref().map_or(1, |status| status.version + 1);
+        drop(state);
+        // Ends the detection on every way out, a panic included: others are waiting for it.
+        let mut turn = Turn {
+            registry: self,
+            found: None,
+        };
+        let status = Arc::new(self.look(options, version)?);
+        for warning in status.warnings() {
+            tracing::warn!("{warning}");
+        }
+        turn.found = Some(Arc::clone(&status));
+        Ok(status)
+    }
+
+    fn look(&self, options: &Options, version: u64) -> Result<Status, RegistryError> {
+        if self.sources.is_empty() {
+            return Err(RegistryError::NoBackends);
+        }
+        let named = options.backends.iter().flatten().chain(&options.require);
+        for id in named {
+            self.source(*id)?;
+        }
+        let (excluded, asked): (Vec<_>, Vec<_>) = self
+            .sources
+            .iter()
+            .map(Arc::clone)
+            .partition(|source| options.excludes(source.id()).is_some());
+        let mut reports = Vec::new();
+        for source in excluded {
+            let reason = options.excludes(source.id()).map(str::to_owned);
+            reports.push(detect::report(
+                source.id(),
+                BackendState::Absent,
+                reason,
+                Duration::ZERO,
+            ));
+        }
+        let mut devices = Vec::new();
+        for answer in detect::ask(&asked, options.probe_deadline) {
+            reports.push(answer.report);
+            devices.extend(answer.devices);
+        }
+        let lacking = |report: &&crate::survey::BackendReport| {
+            options.require.contains(&report.id) && report.state != BackendState::Loaded
+        };
+        if let Some(report) = reports.iter().find(lacking) {
+            return Err(RegistryError::Unavailable {
+                backend: report.id,
+                state: report.state,
+                reason: report.reason.clone().unwrap_or_default(),
+            });
+        }
+        let survey = Survey::unite(reports, devices);
+        let capacity = Capacity::of(&survey, options.capacity, options.threads());
+        Ok(Status {
+            version,
+            survey,
+            capacity,
+        })
+    }
+}
+
+struct Turn<'r> {
+    registry: &'r Registry,
+    found: Option<Arc<Status>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.registry.lock();
+        state.detecting = false;
+        if let Some(status) = self.found.take() {
+            state.status = Some(status);
+        }
+        self.registry.changed.notify_all();
+    }
+}

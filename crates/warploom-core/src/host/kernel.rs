@@ -1,126 +1,15 @@
-//! Building blocks for backends whose memory is the host's: the CPU, fakes, and your first one.
+//! Host kernels over any buffers the host can see.
 
 use std::any::Any;
-use std::fmt;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::buffer::{Buffer, Slice};
 use crate::device::DeviceId;
-use crate::dtype::Element;
 use crate::error::{DeviceError, Result};
-use crate::event::Event;
+use crate::host::call::{HostArg, HostCall, HostFn, run_caught};
 use crate::kernel::{Kernel, KernelCode, KernelSource, Param};
-use crate::memory::MemoryKind;
 use crate::queue::{Arg, Grid};
-
-/// A kernel written in Rust. It runs once per launch and sees the whole grid; to use many cores it
-/// splits its slices with rayon, which runs on the backend's own threads.
-#[derive(Clone)]
-pub struct HostFn(pub(crate) Arc<dyn Fn(&mut HostCall<'_>) + Send + Sync>);
-
-impl HostFn {
-    /// Runs the kernel.
-    pub fn call(&self, call: &mut HostCall<'_>) {
-        (self.0)(call);
-    }
-}
-
-impl fmt::Debug for HostFn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HostFn")
-    }
-}
-
-/// One argument as a host kernel sees it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum HostArg<'a> {
-    /// Memory it may read.
-    Read(&'a [u8]),
-    /// Memory it may read and write.
-    Write(&'a mut [u8]),
-    /// A number.
-    Scalar(Arg),
-}
-
-/// One launch as a host kernel sees it.
-#[derive(Debug)]
-pub struct HostCall<'a> {
-    grid: Grid,
-    args: Vec<HostArg<'a>>,
-}
-
-impl<'a> HostCall<'a> {
-    /// A launch over `args`.
-    pub fn new(grid: Grid, args: Vec<HostArg<'a>>) -> Self {
-        Self { grid, args }
-    }
-
-    /// How many work groups were asked for.
-    pub fn grid(&self) -> Grid {
-        self.grid
-    }
-
-    /// The elements of a slice the kernel reads.
-    ///
-    /// # Panics
-    /// When argument `index` is not such a slice or is not aligned for `T`; the backend turns a
-    /// kernel's panic into an error.
-    pub fn read<T: Element>(&self, index: usize) -> &'a [T] {
-        match self.args.get(index) {
-            Some(HostArg::Read(bytes)) => bytemuck::cast_slice(bytes),
-            other => panic!("argument {index} is not a slice to read: {other:?}"),
-        }
-    }
-
-    /// The elements of a slice the kernel writes. Takes it out of the call, so that several can be
-    /// held at once; a second call for the same argument gets an empty slice.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn write<T: Element>(&mut self, index: usize) -> &'a mut [T] {
-        match self.args.get_mut(index) {
-            Some(HostArg::Write(bytes)) => bytemuck::cast_slice_mut(std::mem::take(bytes)),
-            other => panic!("argument {index} is not a slice to write: {other:?}"),
-        }
-    }
-
-    /// A number.
-    ///
-    /// # Panics
-    /// When argument `index` is not a number of this type.
-    pub fn scalar<T: Element>(&self, index: usize) -> T {
-        let bytes: &[u8] = match self.args.get(index) {
-            Some(HostArg::Scalar(arg)) if arg.dtype() == Some(T::DTYPE) => match arg {
-                Arg::U32(value) => bytemuck::bytes_of(value),
-                Arg::I32(value) => bytemuck::bytes_of(value),
-                Arg::F32(value) => bytemuck::bytes_of(value),
-                Arg::F64(value) => bytemuck::bytes_of(value),
-                Arg::Slice(_) => unreachable!("a slice has no dtype"),
-            },
-            other => panic!("argument {index} is not a {}: {other:?}", T::DTYPE),
-        };
-        bytemuck::pod_read_unaligned(bytes)
-    }
-}
-
-/// Runs a host kernel, turning a panic into an error of `device`.
-pub fn run_caught(
-    device: DeviceId,
-    name: &str,
-    run: &HostFn,
-    call: &mut HostCall<'_>,
-) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(|| run.call(call))).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        let text = format!("the kernel panicked: {}", text.unwrap_or("no message"));
-        DeviceError::driver(device, name, text)
-    })
-}
 
 /// A compiled host kernel: the function and its declaration.
 #[derive(Debug)]
@@ -278,87 +167,6 @@ fn lend(
     outcome
 }
 
-/// Host memory behind a lock.
-#[derive(Debug)]
-pub struct HostBuffer {
-    device: DeviceId,
-    kind: MemoryKind,
-    bytes: u64,
-    // Words, so that any element type finds itself aligned.
-    content: Mutex<Vec<u128>>,
-}
-
-impl HostBuffer {
-    /// `bytes` zeros.
-    ///
-    /// # Errors
-    /// When the allocator has no room.
-    pub fn zeroed(device: DeviceId, kind: MemoryKind, bytes: u64) -> Result<Self> {
-        let full = || DeviceError::OutOfMemory {
-            device,
-            kind,
-            asked: bytes,
-            free: None,
-        };
-        let len = usize::try_from(bytes).map_err(|_| full())?;
-        let words = len.div_ceil(size_of::<u128>());
-        let mut content = Vec::new();
-        content.try_reserve_exact(words).map_err(|_| full())?;
-        content.resize(words, 0);
-        Ok(Self {
-            device,
-            kind,
-            bytes,
-            content: Mutex::new(content),
-        })
-    }
-}
-
-impl Buffer for HostBuffer {
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-    fn kind(&self) -> MemoryKind {
-        self.kind
-    }
-    fn device(&self) -> DeviceId {
-        self.device
-    }
-    fn with_host(&self, f: &mut dyn FnMut(&mut [u8])) -> Result<()> {
-        // A kernel that panicked leaves bytes, not a broken invariant.
-        let mut words = self.content.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        let len = usize::try_from(self.bytes).unwrap_or(bytes.len());
-        f(&mut bytes[..len]);
-        Ok(())
-    }
-}
-
-/// Copies between host-visible buffers at once; they may be one buffer.
-pub fn copy_now(src: &Slice, dst: &Slice) -> Result<()> {
-    let mut staging = Vec::new();
-    src.buffer()
-        .with_host(&mut |bytes| staging.extend_from_slice(&bytes[src.host_range()]))?;
-    dst.buffer()
-        .with_host(&mut |bytes| bytes[dst.host_range()].copy_from_slice(&staging))
-}
-
-/// An event that was reached when it was made, at the given time.
-#[derive(Clone, Copy, Debug)]
-pub struct Ready(pub Duration);
-
-impl Event for Ready {
-    fn is_done(&self) -> Result<bool> {
-        Ok(true)
-    }
-    fn wait(&self, _timeout: Option<Duration>) -> Result<()> {
-        Ok(())
-    }
-    fn at(&self) -> Option<Duration> {
-        Some(self.0)
-    }
-}
-
 impl Kernel for FnKernel {
     fn name(&self) -> &str {
         &self.name
@@ -378,6 +186,7 @@ impl Kernel for FnKernel {
 mod tests {
     use super::*;
     use crate::backend::BackendId;
+    use crate::host::HostBuffer;
     use crate::memory::HOST;
 
     const DEVICE: DeviceId = DeviceId::new(BackendId::CPU, 0);

@@ -1,0 +1,48 @@
+//! The `warploom` command: the one place that prints, reads the environment and chooses exit codes.
+//!
+//! Exit codes are a contract: 0 done, 1 a failure nobody foresaw, 2 asked for something that makes
+//! no sense.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stderr,
+    reason = "talking to people is what this binary is for"
+)]
+
+mod args;
+mod cmd;
+mod output;
+mod report;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let settings = match settings::Environment::read() {
+        Ok(environment) => environment,
+        Err(error) => return report::print(&error),
+    };
+    start_log(&settings, args.verbose);
+    match args.command {
+        args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
+    }
+}
+
+/// Log lines go to stderr, so that stdout stays a clean answer.
+fn start_log(environment: &settings::Environment, verbose: u8) {
+    let level = match verbose {
+        0 => "off",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = environment.log.as_deref().unwrap_or(level);
+    let started = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_writer(std::io::stderr)
+        .try_init();
+    // A second subscriber can only come from a test harness, which then has its own log.
+    drop(started);
+}

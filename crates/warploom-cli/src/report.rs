@@ -1,0 +1,65 @@
+//! Any error as people see it: code, sentence, way out; and the exit code that goes with it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use warploom::{Code, Coded, RegistryError};
+
+/// An error on its way to the terminal.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    code: Option<Code>,
+    text: String,
+    help: Option<String>,
+    exit: u8,
+}
+
+impl Problem {
+    /// Something was asked for that makes no sense.
+    pub(crate) fn usage(text: impl fmt::Display, help: impl Into<String>) -> Self {
+        Self {
+            code: None,
+            text: text.to_string(),
+            help: Some(help.into()),
+            exit: 2,
+        }
+    }
+}
+
+impl From<RegistryError> for Problem {
+    fn from(error: RegistryError) -> Self {
+        // Names and settings came from the command line; the rest is the machine's doing.
+        let exit = match error {
+            RegistryError::NotLinked { .. }
+            | RegistryError::UnknownDevice { .. }
+            | RegistryError::BadOption { .. }
+            | RegistryError::UnknownMemory { .. } => 2,
+            _ => 1,
+        };
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => write!(f, "error[{code}]: {}", self.text)?,
+            None => write!(f, "error: {}", self.text)?,
+        }
+        match &self.help {
+            Some(help) => write!(f, "\n  = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints a problem and gives its exit code.
+pub(crate) fn print(problem: &Problem) -> ExitCode {
+    eprintln!("{problem}");
+    ExitCode::from(problem.exit)
+}

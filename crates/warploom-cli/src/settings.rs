@@ -1,0 +1,133 @@
+//! What was typed and what the environment says, made into what it means. A flag wins over its
+//! variable, a variable over the default.
+
+use std::time::Duration;
+
+use warploom::{BackendId, Bytes, CapacityPolicy, MemoryNeed, Options};
+
+use crate::args;
+use crate::report::Problem;
+
+/// The variables this program listens to.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) cpu_only: bool,
+    pub(crate) backends: Option<Vec<String>>,
+    pub(crate) log: Option<String>,
+}
+
+impl Environment {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place where the environment is read"
+    )]
+    pub(crate) fn read() -> Result<Self, Problem> {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Problem> {
+        let cpu_only = match lookup("WARPLOOM_CPU_ONLY") {
+            None => false,
+            Some(text) => switch("WARPLOOM_CPU_ONLY", &text)?,
+        };
+        let backends = lookup("WARPLOOM_BACKENDS").filter(|text| !text.trim().is_empty());
+        Ok(Self {
+            cpu_only,
+            backends: backends.map(|text| text.split(',').map(|b| b.trim().to_owned()).collect()),
+            log: lookup("WARPLOOM_LOG").filter(|text| !text.is_empty()),
+        })
+    }
+}
+
+fn switch(name: &'static str, text: &str) -> Result<bool, Problem> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "" | "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(Problem::usage(
+            format!("{name} is `{text}`, which is neither yes nor no"),
+            "write 1 or true to switch it on, 0 or false to switch it off",
+        )),
+    }
+}
+
+/// Registry options for `detect`.
+pub(crate) fn options(args: &args::Detect, environment: &Environment) -> Result<Options, Problem> {
+    let mut options = Options::default();
+    options.cpu_only = args.cpu_only || environment.cpu_only;
+    let named = args.backends.as_ref().or(environment.backends.as_ref());
+    options.backends = named
+        .map(|names| names.iter().map(|name| backend(name)).collect())
+        .transpose()?;
+    options.capacity = capacity(args)?;
+    options.probe_deadline = Duration::from_millis(args.deadline);
+    Ok(options)
+}
+
+fn backend(name: &str) -> Result<BackendId, Problem> {
+    name.trim().parse().map_err(|error| {
+        Problem::usage(
+            error,
+            "write names separated by commas, such as `cpu,opencl`",
+        )
+    })
+}
+
+fn capacity(args: &args::Detect) -> Result<CapacityPolicy, Problem> {
+    let mut need = MemoryNeed::default();
+    if let Some(text) = &args.footprint {
+        if args.capacity == args::CapacityName::Threads {
+            return Err(Problem::usage(
+                "--footprint has no meaning with --capacity threads",
+                "leave one of them out",
+            ));
+        }
+        let bytes: Bytes = text.parse().map_err(|error| {
+            Problem::usage(error, "--footprint is the device memory of one pipeline")
+        })?;
+        need.footprint = bytes.0.max(1);
+    }
+    Ok(match args.capacity {
+        args::CapacityName::Memory => CapacityPolicy::Memory(need),
+        args::CapacityName::Threads => CapacityPolicy::Threads,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &'static str, value: &'static str) -> Result<Environment, Problem> {
+        Environment::from_lookup(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[rstest::rstest]
+    #[case("1", true)]
+    #[case("true", true)]
+    #[case("TRUE", true)]
+    #[case("yes", true)]
+    #[case("0", false)]
+    #[case("false", false)]
+    #[case("", false)]
+    fn c29_the_cpu_only_variable_takes_the_usual_words(
+        #[case] text: &'static str,
+        #[case] on: bool,
+    ) {
+        assert_eq!(environment("WARPLOOM_CPU_ONLY", text).unwrap().cpu_only, on);
+    }
+
+    #[test]
+    fn a_switch_that_is_neither_is_refused() {
+        let problem = environment("WARPLOOM_CPU_ONLY", "maybe").unwrap_err();
+        assert!(problem.to_string().contains("WARPLOOM_CPU_ONLY is `maybe`"));
+    }
+
+    #[test]
+    fn backends_are_split_and_trimmed() {
+        let read = environment("WARPLOOM_BACKENDS", "cpu, opencl").unwrap();
+        assert_eq!(read.backends, Some(vec!["cpu".into(), "opencl".into()]));
+        assert_eq!(
+            environment("WARPLOOM_BACKENDS", " ").unwrap().backends,
+            None
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Host memory as buffers, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::buffer::{Buffer, Slice};
+use crate::device::DeviceId;
+use crate::error::{DeviceError, Result};
+use crate::memory::{MemoryKind, MemoryUse};
+
+/// A device's memory: host memory up to a limit, counted until the last handle is dropped.
+#[derive(Clone, Debug)]
+pub struct HostHeap {
+    device: DeviceId,
+    limit: u64,
+    live: Arc<AtomicU64>,
+}
+
+impl HostHeap {
+    /// At most `limit` bytes for `device`.
+    pub fn new(device: DeviceId, limit: u64) -> Self {
+        Self {
+            device,
+            limit,
+            live: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// How full it is.
+    pub fn usage(&self) -> MemoryUse {
+        let ours = self.live.load(Ordering::Acquire);
+        MemoryUse {
+            total: self.limit,
+            free: Some(self.limit.saturating_sub(ours)),
+            ours,
+        }
+    }
+
+    /// `bytes` zeros.
+    ///
+    /// # Errors
+    /// When the limit or the allocator has no room.
+    pub fn alloc(&self, kind: MemoryKind, bytes: u64) -> Result<Arc<dyn Buffer>> {
+        let fits = |live: u64| live.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        let reserved = self
+            .live
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, fits);
+        if let Err(live) = reserved {
+            let free = Some(self.limit.saturating_sub(live));
+            return Err(DeviceError::OutOfMemory {
+                device: self.device,
+                kind,
+                asked: bytes,
+                free,
+            });
+        }
+        // From here on the share returns the bytes, whatever happens.
+        let share = Share {
+            live: Arc::clone(&self.live),
+            bytes,
+        };
+        let mut buffer = HostBuffer::zeroed(self.device, kind, bytes)?;
+        buffer.share = Some(share);
+        Ok(Arc::new(buffer))
+    }
+}
+
+/// Bytes taken from a heap; dropping gives them back.
+#[derive(Debug)]
+struct Share {
+    live: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.live.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// Host memory behind a lock.
+#[derive(Debug)]
+pub struct HostBuffer {
+    device: DeviceId,
+    kind: MemoryKind,
+    bytes: u64,
+    // Words, so that any element type finds itself aligned.
+    content: Mutex<Vec<u128>>,
+    share: Option<Share>,
+}
+
+impl HostBuffer {
+    /// `bytes` zeros.
+    ///
+    /// # Errors
+    /// When the allocator has no room.
+    pub fn zeroed(device: DeviceId, kind: MemoryKind, bytes: u64) -> Result<Self> {
+        let full = || DeviceError::OutOfMemory {
+            device,
+            kind,
+            asked: bytes,
+            free: None,
+        };
+        let len = usize::try_from(bytes).map_err(|_| full())?;
+        let words = len.div_ceil(size_of::<u128>());
+        let mut content = Vec::new();
+        content.try_reserve_exact(words).map_err(|_| full())?;
+        content.resize(words, 0);
+        Ok(Self {
+            device,
+            kind,
+            bytes,
+            content: Mutex::new(content),
+            share: None,
+        })
+    }
+}
+
+impl Buffer for HostBuffer {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+    fn device(&self) -> DeviceId {
+        self.device
+    }
+    fn with_host(&self, f: &mut dyn FnMut(&mut [u8])) -> Result<()> {
+        // A kernel that panicked leaves bytes, not a broken invariant.
+        let mut words = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let len = usize::try_from(self.bytes).unwrap_or(bytes.len());
+        f(&mut bytes[..len]);
+        Ok(())
+    }
+}
+
+/// Copies between host-visible buffers at once; they may be one buffer.
+pub fn copy_now(src: &Slice, dst: &Slice) -> Result<()> {
+    let mut staging = Vec::new();
+    src.buffer()
+        .with_host(&mut |bytes| staging.extend_from_slice(&bytes[src.host_range()]))?;
+    dst.buffer()
+        .with_host(&mut |bytes| bytes[dst.host_range()].copy_from_slice(&staging))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::BackendId;
+    use crate::memory::HOST;
+
+    #[test]
+    fn a_heap_counts_and_refuses_with_numbers() {
+        let heap = HostHeap::new(DeviceId::new(BackendId::CPU, 0), 100);
+        let first = heap.alloc(HOST, 60).unwrap();
+        let error = heap.alloc(HOST, 41).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cpu:0 has no room for 41 B of host, 40 B free"
+        );
+        assert_eq!(heap.usage().ours, 60);
+        let second = heap.alloc(HOST, 40).unwrap();
+        drop(first);
+        assert_eq!(
+            heap.usage(),
+            MemoryUse {
+                total: 100,
+                free: Some(60),
+                ours: 40
+            }
+        );
+        drop(second);
+        assert_eq!(heap.usage().ours, 0);
+    }
+}

@@ -1,0 +1,49 @@
+//! Image-processing pipelines on whatever GPUs are there.
+//!
+//! This crate is the front door: it links the backends its features name and re-exports the
+//! contract, [`warploom_core`].
+//!
+//! | feature | links | needs at run time |
+//! | --- | --- | --- |
+//! | `cpu` (default) | the processor | nothing |
+//! | `cuda` | NVIDIA devices | the NVIDIA driver; NVRTC for kernels in CUDA C |
+//! | `opencl` | OpenCL devices of any vendor | an OpenCL loader and driver |
+//! | `wgpu` | Vulkan, Metal, DX12 devices | a Vulkan driver on Linux |
+//! | `all-backends` | all four | |
+//!
+//! Every feature builds on a machine without any GPU software: drivers are looked for at run time,
+//! and a missing one is reported, never a crash.
+//!
+//! ```
+//! use warploom::{Options, registry};
+//!
+//! let status = registry().setup(&Options::default())?;
+//! for device in &status.survey.devices {
+//!     println!("{}: {} through {} backends", device.name, device.label, device.faces.len());
+//! }
+//! # Ok::<(), warploom::RegistryError>(())
+//! ```
+//!
+//! # Adding a backend
+//! A crate that implements [`GpuBackend`] and calls [`register_backend!`] joins every program that
+//! depends on it *and names it*: `use my_backend as _;`. A dependency that is only listed in
+//! `Cargo.toml` is not linked, and so registers nothing.
+//!
+//! # `staticlib`
+//! A static library linked by a C linker loses these registrations (unless with fat LTO or
+//! `--whole-archive`), because nothing refers to them. List the backends by hand instead:
+//! `Registry::from_entries([warploom_cpu::ENTRY, my_backend::ENTRY])`.
+#![forbid(unsafe_code)]
+
+mod backends;
+
+use std::sync::OnceLock;
+
+pub use warploom_core::*;
+
+/// The registry of this program: every backend that is linked in. A convenience for programs;
+/// libraries take a `&Registry`.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(Registry::linked)
+}

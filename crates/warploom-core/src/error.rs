@@ -461,6 +461,9 @@ impl Coded for UsageError {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::Foreign {
+                thing: "kernel", ..
+            } => "compile it on the device that runs it",
             Self::Foreign { .. } => {
                 "bytes cross devices through the host: download from one, upload to the other"
             }

@@ -12,12 +12,13 @@ mod error;
 mod options;
 mod status;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::backend::{BackendId, GpuBackend};
 use crate::checked::CheckedDevice;
-use crate::device::DeviceId;
+use crate::device::{Device, DeviceId};
 use crate::memory::{self, MemoryKind};
 use crate::name::nearest;
 use crate::survey::{BackendState, Survey};
@@ -36,7 +37,12 @@ pub struct Registry {
     sources: Vec<Arc<Source>>,
     state: Mutex<State>,
     changed: Condvar,
+    opened: Mutex<BTreeMap<DeviceId, Opened>>,
 }
+
+/// The place of one device, locked while it is being opened: one caller opens, others of the same
+/// device wait for it, and a driver that hangs holds up nobody else.
+type Opened = Arc<Mutex<Option<Weak<dyn Device>>>>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -138,7 +144,9 @@ impl Registry {
         self.lock().status.is_some()
     }
 
-    /// Opens a device by one backend's name for it.
+    /// Opens a device by one backend's name for it. While somebody holds it open, everybody gets
+    /// the same one: a context costs hundreds of megabytes on some cards, and buffers of two
+    /// contexts do not mix.
     ///
     /// # Errors
     /// When the backend is not linked, does not load, or the device does not open.
@@ -155,7 +163,17 @@ impl Registry {
                 reason: error.to_string(),
             }
         })?;
-        Ok(CheckedDevice::new(backend.open(id.ordinal)?))
+        let place = {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(opened.entry(id).or_default())
+        };
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = place.as_ref().and_then(Weak::upgrade) {
+            return Ok(CheckedDevice::new(device));
+        }
+        let device = backend.open(id.ordinal)?;
+        *place = Some(Arc::downgrade(&device));
+        Ok(CheckedDevice::new(device))
     }
 
     /// The memory kind a user names, by its own name or by one known from elsewhere (`cupy`).

@@ -1,0 +1,89 @@
+//! The examples, as a course on whatever this machine has.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::flags;
+use crate::process::{Task, Variables};
+use crate::project::Project;
+use crate::{detect, stand_ins};
+
+const EXAMPLES: &str = "warploom-examples";
+
+/// What is run, and what a person is told about it.
+const COURSE: &[(&str, &str)] = &[
+    ("02_copy", "Bytes to every device and back"),
+    ("03_launch", "A kernel on every device"),
+    ("04_lease", "Sharing a device by leases"),
+];
+
+pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+    let variables = stand_ins::quiet_runtime(project)?;
+    build(project)?;
+    let start = Instant::now();
+    heading(1, "What this machine has");
+    let found = detect::task(project, &flags::Detect::default())?.variables(&variables);
+    let mut failed = Vec::new();
+    // A machine without a GPU is no failure of the demo: the processor's own backend goes on.
+    if !matches!(found.status()?.code(), Some(0 | 2)) {
+        failed.push(found.shown());
+    }
+    for (number, (example, title)) in (2..).zip(COURSE) {
+        heading(number, title);
+        let task = task(project, "run", example, &variables)?;
+        if !task.status()?.success() {
+            failed.push(task.shown());
+        }
+    }
+    println!();
+    if failed.is_empty() {
+        println!(
+            "All of it worked, in {:.1} s.",
+            start.elapsed().as_secs_f64()
+        );
+        println!("Next: read `examples/`, or run `cargo xtask test`.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("This failed; run it again with:");
+    for line in failed {
+        println!("    {line}");
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Builds all of it first, so that the parts follow each other without a pause.
+fn build(project: &Project) -> Result<()> {
+    println!("Building; the first time takes a few minutes.");
+    let cli = ["build", "--quiet", "--package", detect::CLI];
+    let mut tasks = vec![Task::cargo(project, cli)];
+    for (example, _) in COURSE {
+        tasks.push(task(project, "build", example, &Vec::new())?);
+    }
+    for task in tasks {
+        if !task.status()?.success() {
+            bail!("`{}` failed", task.shown());
+        }
+    }
+    Ok(())
+}
+
+fn task(project: &Project, verb: &str, example: &str, variables: &Variables) -> Result<Task> {
+    let Some(package) = project.package(EXAMPLES) else {
+        bail!("this workspace has no package `{EXAMPLES}`");
+    };
+    let kinds = [("example", "--example"), ("bin", "--bin")];
+    let kind = kinds
+        .iter()
+        .find(|(kind, _)| package.has_target(kind, example));
+    let Some((_, flag)) = kind else {
+        bail!("package `{EXAMPLES}` has no example `{example}`");
+    };
+    let args = [verb, "--quiet", "--package", EXAMPLES, flag, example];
+    Ok(Task::cargo(project, args).variables(variables))
+}
+
+fn heading(number: u32, title: &str) {
+    println!("\n{number}. {title}\n{}", "-".repeat(title.len() + 3));
+}

@@ -1,0 +1,349 @@
+//! What was typed: commands, flags, help, and what was probably meant.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use lexopt::Arg::{Long, Short, Value};
+use lexopt::{Parser, ValueExt};
+
+/// One well-formed command line.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Request {
+    Help(Topic),
+    Setup { check: bool },
+    Detect(Detect),
+    Test(Test),
+    Bench(Bench),
+    Demo,
+    Tidy,
+}
+
+/// Whose help is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Topic {
+    All,
+    Setup,
+    Detect,
+    Test,
+    Bench,
+    Demo,
+    Tidy,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Detect {
+    pub(crate) json: bool,
+    pub(crate) features: Option<String>,
+    /// Handed to `warploom detect` as they are.
+    pub(crate) rest: Vec<OsString>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Test {
+    pub(crate) quick: bool,
+    pub(crate) real_gpu: bool,
+    /// Only these stages, by name; empty means all.
+    pub(crate) only: Vec<String>,
+    /// Only tests whose name contains this; the other stages are left out.
+    pub(crate) filter: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Bench {
+    pub(crate) json: bool,
+    pub(crate) groups: Vec<String>,
+}
+
+const COMMANDS: &[(&str, Topic)] = &[
+    ("setup", Topic::Setup),
+    ("detect", Topic::Detect),
+    ("demo", Topic::Demo),
+    ("test", Topic::Test),
+    ("bench", Topic::Bench),
+    ("tidy", Topic::Tidy),
+];
+
+/// A command line that means nothing, and what may have been meant.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Usage {
+    UnknownCommand {
+        typed: String,
+        near: Option<&'static str>,
+    },
+    UnknownStage {
+        typed: String,
+        near: Option<&'static str>,
+    },
+    Bad(String),
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, typed, near) = match self {
+            Self::UnknownCommand { typed, near } => ("command", typed, near),
+            Self::UnknownStage { typed, near } => ("stage", typed, near),
+            Self::Bad(text) => return f.write_str(text),
+        };
+        write!(f, "there is no {what} `{typed}`")?;
+        match near {
+            Some(near) => write!(f, "; did you mean `{near}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<lexopt::Error> for Usage {
+    fn from(error: lexopt::Error) -> Self {
+        Self::Bad(error.to_string())
+    }
+}
+
+/// Reads a command line without its program name.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, Usage> {
+    let mut parser = Parser::from_args(args);
+    let topic = match parser.next()? {
+        None | Some(Long("help") | Short('h')) => return Ok(Request::Help(Topic::All)),
+        Some(Value(word)) if word == "help" => match parser.next()? {
+            Some(Value(word)) => return Ok(Request::Help(command(&word.string()?)?)),
+            _ => return Ok(Request::Help(Topic::All)),
+        },
+        Some(Value(word)) => command(&word.string()?)?,
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    let request = match topic {
+        Topic::Setup => setup(&mut parser)?,
+        Topic::Detect => detect(&mut parser)?,
+        Topic::Test => test(&mut parser)?,
+        Topic::Bench => bench(&mut parser)?,
+        Topic::Demo => bare(&mut parser, Request::Demo)?,
+        Topic::Tidy => bare(&mut parser, Request::Tidy)?,
+        Topic::All => Some(Request::Help(Topic::All)),
+    };
+    Ok(request.unwrap_or(Request::Help(topic)))
+}
+
+fn command(typed: &str) -> Result<Topic, Usage> {
+    let known = COMMANDS.iter().find(|(name, _)| *name == typed);
+    known
+        .map(|(_, topic)| *topic)
+        .ok_or_else(|| Usage::UnknownCommand {
+            typed: typed.to_owned(),
+            near: nearest(typed, COMMANDS.iter().map(|(name, _)| *name)),
+        })
+}
+
+/// The parsers below answer `None` when help was asked for.
+type Parsed = Result<Option<Request>, Usage>;
+
+fn bare(parser: &mut Parser, request: Request) -> Parsed {
+    match parser.next()? {
+        None => Ok(Some(request)),
+        Some(Long("help") | Short('h')) => Ok(None),
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+fn setup(parser: &mut Parser) -> Parsed {
+    let mut check = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("check") => check = true,
+            Long("help") | Short('h') => return Ok(None),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Some(Request::Setup { check }))
+}
+
+fn detect(parser: &mut Parser) -> Parsed {
+    let mut flags = Detect::default();
+    loop {
+        // Everything behind a bare `--` belongs to `warploom detect`.
+        if let Some(raw) = parser.try_raw_args()
+            && raw.peek().is_some_and(|next| next == "--")
+        {
+            flags.rest = raw.skip(1).collect();
+            return Ok(Some(Request::Detect(flags)));
+        }
+        match parser.next()? {
+            None => return Ok(Some(Request::Detect(flags))),
+            Some(Long("json")) => flags.json = true,
+            Some(Long("features")) => flags.features = Some(parser.value()?.string()?),
+            Some(Long("help") | Short('h')) => return Ok(None),
+            Some(other) => return Err(other.unexpected().into()),
+        }
+    }
+}
+
+fn test(parser: &mut Parser) -> Parsed {
+    let mut flags = Test::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("quick") => flags.quick = true,
+            Long("real-gpu") => flags.real_gpu = true,
+            Long("only") => {
+                let names = parser.value()?.string()?;
+                for name in names.split(',').filter(|name| !name.is_empty()) {
+                    flags.only.push(stage(name)?.to_owned());
+                }
+            }
+            Long("help") | Short('h') => return Ok(None),
+            Value(word) if flags.filter.is_none() => flags.filter = Some(word.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if flags.filter.is_some() && !flags.only.is_empty() {
+        return Err(Usage::Bad(
+            "FILTER runs the stage `tests` only, so it cannot be given together with --only".into(),
+        ));
+    }
+    Ok(Some(Request::Test(flags)))
+}
+
+fn stage(typed: &str) -> Result<&'static str, Usage> {
+    let mut names = crate::test::stage_names();
+    names
+        .find(|name| *name == typed)
+        .ok_or_else(|| Usage::UnknownStage {
+            typed: typed.to_owned(),
+            near: nearest(typed, crate::test::stage_names()),
+        })
+}
+
+fn bench(parser: &mut Parser) -> Parsed {
+    let mut flags = Bench::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("json") => flags.json = true,
+            Long("help") | Short('h') => return Ok(None),
+            Value(word) => flags.groups.push(word.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Some(Request::Bench(flags)))
+}
+
+/// The known name closest to what was typed, if it is close enough to be a slip.
+pub(crate) fn nearest<'a>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = typed.chars().count().max(3) / 3;
+    known
+        .into_iter()
+        .map(|name| (distance(typed, name), name))
+        .filter(|(distance, name)| *distance <= limit || name.starts_with(typed))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein's distance, by rows.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The text for `--help`.
+pub(crate) fn help(topic: Topic) -> String {
+    match topic {
+        Topic::All => include_str!("help/all.txt").to_owned(),
+        Topic::Setup => include_str!("help/setup.txt").to_owned(),
+        Topic::Detect => include_str!("help/detect.txt").to_owned(),
+        Topic::Bench => include_str!("help/bench.txt").to_owned(),
+        Topic::Demo => include_str!("help/demo.txt").to_owned(),
+        Topic::Tidy => include_str!("help/tidy.txt").to_owned(),
+        Topic::Test => {
+            let mut text = include_str!("help/test.txt").to_owned();
+            for (name, about) in crate::test::stage_table() {
+                text.push_str(&format!("  {name:<15} {about}\n"));
+            }
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(line: &str) -> Result<Request, Usage> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn nothing_typed_is_a_question() {
+        assert_eq!(typed(""), Ok(Request::Help(Topic::All)));
+        assert_eq!(typed("help test"), Ok(Request::Help(Topic::Test)));
+        assert_eq!(typed("tidy --help"), Ok(Request::Help(Topic::Tidy)));
+        assert_eq!(typed("detect --json -h"), Ok(Request::Help(Topic::Detect)));
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_a_suggestion() {
+        let error = typed("detcet").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no command `detcet`; did you mean `detect`?"
+        );
+        let error = typed("frobnicate").unwrap_err();
+        assert_eq!(error.to_string(), "there is no command `frobnicate`");
+        let error = typed("test --only clipy").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no stage `clipy`; did you mean `clippy`?"
+        );
+    }
+
+    #[test]
+    fn what_follows_two_dashes_is_not_ours() {
+        let expected = Detect {
+            json: true,
+            features: Some("cpu,cuda".into()),
+            rest: vec!["--cpu-only".into(), "--json".into()],
+        };
+        assert_eq!(
+            typed("detect --json --features cpu,cuda -- --cpu-only --json"),
+            Ok(Request::Detect(expected))
+        );
+        assert!(typed("detect --cpu-only").is_err());
+    }
+
+    #[test]
+    fn stages_and_a_filter_exclude_each_other() {
+        let Ok(Request::Test(flags)) = typed("test --quick --only fmt,tidy") else {
+            panic!("a good line was refused");
+        };
+        assert!(flags.quick && flags.only == ["fmt", "tidy"]);
+        let Ok(Request::Test(flags)) = typed("test lease_ --real-gpu") else {
+            panic!("a good line was refused");
+        };
+        assert!(flags.real_gpu && flags.filter.as_deref() == Some("lease_"));
+        assert!(typed("test --only fmt lease_").is_err());
+        assert!(typed("test one two").is_err());
+    }
+
+    #[test]
+    fn distances_are_levenshteins() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(nearest("te", ["test", "tidy"]), Some("test"));
+    }
+
+    #[test]
+    fn every_command_has_help_that_names_it() {
+        for (name, topic) in COMMANDS {
+            assert!(help(*topic).contains(&format!("cargo xtask {name}")));
+            assert!(help(Topic::All).contains(name));
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The stages, in the order in which they are cheapest to fail.
+//!
+//! Builds are most of the time on a small machine, so as many stages as possible share one: all
+//! that can builds the whole workspace with all targets, in the dev profile, with default
+//! features. The ones that cannot share say why.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::checks::Checks;
+use super::{Session, Stage, answers, surroundings};
+use crate::process::{Task, Variables};
+use crate::{detect, setup, stand_ins, tidy};
+
+pub(super) const STAGES: &[Stage] = &[
+    Stage {
+        name: "stand-ins",
+        about: "the software devices the tests run on",
+        quick: false,
+        run: stand_ins_stage,
+    },
+    Stage {
+        name: "fmt",
+        about: "formatting",
+        quick: true,
+        run: fmt,
+    },
+    Stage {
+        name: "tidy",
+        about: "edges, sizes, names, docs",
+        quick: true,
+        run: tidy_stage,
+    },
+    Stage {
+        name: "clippy",
+        about: "lints, as errors",
+        quick: true,
+        run: clippy,
+    },
+    Stage {
+        name: "docs",
+        about: "rustdoc, warnings as errors",
+        quick: false,
+        run: docs,
+    },
+    Stage {
+        name: "tests",
+        about: "unit, integration and conformance tests on the stand-ins",
+        quick: true,
+        run: tests,
+    },
+    Stage {
+        name: "doctests",
+        about: "the examples in the docs",
+        quick: false,
+        run: doctests,
+    },
+    Stage {
+        name: "custom-backend",
+        about: "the conformance suite on a backend from outside",
+        quick: false,
+        run: custom_backend,
+    },
+    Stage {
+        name: "no-gpu",
+        about: "detection and whole-system tests where drivers are missing or broken",
+        quick: false,
+        run: no_gpu,
+    },
+    Stage {
+        name: "features",
+        about: "the facade with no feature, each feature, all features",
+        quick: false,
+        run: features,
+    },
+    Stage {
+        name: "shuttle",
+        about: "leases under every interleaving a model checker tries",
+        quick: false,
+        run: shuttle,
+    },
+    Stage {
+        name: "abort",
+        about: "detection in a program built with panic = \"abort\"",
+        quick: false,
+        run: abort,
+    },
+    Stage {
+        name: "deny",
+        about: "licences and banned crates",
+        quick: false,
+        run: deny,
+    },
+];
+
+fn stand_ins_stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    if session.flags.real_gpu {
+        checks.skip("stand-ins", "--real-gpu uses this machine's own drivers");
+        return Ok(());
+    }
+    match setup::ensure()?.complaint() {
+        None => checks.pass("PoCL and lavapipe are installed"),
+        Some(complaint) if session.ci => checks.fail("stand-ins", &complaint),
+        Some(complaint) => checks.skip("stand-ins", &complaint),
+    }
+    Ok(())
+}
+
+fn fmt(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let task = Task::cargo(session.project, ["fmt", "--all", "--", "--check"]);
+    checks.run(&task).map(drop)
+}
+
+fn tidy_stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let report = tidy::inspect(session.project)?;
+    print!("{}", report.text());
+    checks.tally.passed += report.clean_rules();
+    for finding in report.failures() {
+        checks.tally.failed += 1;
+        checks.failures.push(finding);
+    }
+    Ok(())
+}
+
+fn clippy(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    checks.run(&Task::cargo(session.project, args)).map(drop)
+}
+
+fn docs(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    // Libraries only: the binary `warploom` would overwrite the pages of the crate `warploom`.
+    let args = ["doc", "--workspace", "--no-deps", "--lib"];
+    let task = Task::cargo(session.project, args).variable("RUSTDOCFLAGS", "-D warnings");
+    checks.run(&task).map(drop)
+}
+
+fn tests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let filter = session.flags.filter.as_deref();
+    let task = test_task(session, None, filter, &session.devices()?);
+    checks.run(&task).map(drop)
+}
+
+fn doctests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let task = Task::cargo(session.project, ["test", "--workspace", "--doc"]);
+    checks.run(&task.variables(&session.devices()?)).map(drop)
+}
+
+/// Tests of the whole workspace or of one package, by nextest where it is installed.
+///
+/// A package is selected after the build, not before it: cargo would otherwise unite the features
+/// of fewer packages and build half the dependencies again.
+fn test_task(
+    session: &Session<'_>,
+    package: Option<&str>,
+    filter: Option<&str>,
+    variables: &Variables,
+) -> Task {
+    let mut args: Vec<String> = Vec::new();
+    if session.nextest {
+        args.extend(["nextest", "run", "--workspace"].map(String::from));
+        if session.ci {
+            args.extend(["--profile", "ci"].map(String::from));
+        }
+        if let Some(package) = package {
+            args.extend(["--filterset".into(), format!("package({package})")]);
+        }
+    } else {
+        args.push("test".into());
+        match package {
+            Some(package) => args.extend(["--package".into(), package.into()]),
+            None => args.push("--workspace".into()),
+        }
+        args.extend(
+            ["--lib", "--bins", "--tests", "--examples", "--no-fail-fast"].map(String::from),
+        );
+    }
+    args.extend(filter.map(String::from));
+    Task::cargo(session.project, args).variables(variables)
+}
+
+fn custom_backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let name = "custom-backend";
+    match session.project.package(name) {
+        None => bail!("this workspace has no package `{name}`"),
+        Some(package) if !package.has_target("test", "conformance") => {
+            bail!("package `{name}` has no test `conformance`")
+        }
+        Some(_) => {
+            let task = test_task(session, Some(name), None, &session.devices()?);
+            checks.run(&task).map(drop)
+        }
+    }
+}
+
+fn no_gpu(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let args = ["--workspace", "--all-targets"];
+    let binary = built(session, &args, "warploom")?;
+    surroundings::inspect(session, checks, &binary, &["cpu", "cuda", "opencl", "wgpu"])?;
+    let variables = stand_ins::no_drivers(session.project)?;
+    let task = test_task(session, Some("warploom-tests"), None, &variables);
+    checks.run(&task).map(drop)
+}
+
+/// Builds and answers where the binary is.
+fn built(session: &Session<'_>, args: &[&str], binary: &str) -> Result<PathBuf> {
+    let task = Task::cargo(session.project, ["build"])
+        .args(args)
+        .args(["--message-format", "json-render-diagnostics"]);
+    println!("$ {}", task.shown());
+    let messages = task.stdout()?;
+    executable(&messages, binary).with_context(|| format!("`{}` built no `{binary}`", task.shown()))
+}
+
+/// The executable of a plain binary target among cargo's messages.
+fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut found = messages.filter(|message| {
+        message["reason"] == "compiler-artifact"
+            && message["target"]["name"] == binary
+            && message["target"]["kind"][0] == "bin"
+            // The test harness of the binary has the same name.
+            && message["profile"]["test"] == false
+    });
+    found.find_map(|message| message["executable"].as_str().map(PathBuf::from))
+}
+
+/// Cannot share a build: which features are on is the question.
+fn features(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let name = "warploom";
+    let facade = session
+        .project
+        .package(name)
+        .context("this workspace has no package `warploom`")?;
+    let mut sets = vec![String::new()];
+    let single = facade.features.iter().filter(|name| *name != "default");
+    sets.extend(single.cloned());
+    let variables = session.devices()?;
+    for set in sets {
+        let select = [
+            "--package",
+            name,
+            "--no-default-features",
+            "--features",
+            &set,
+        ];
+        let check = Task::cargo(session.project, ["check"]).args(select);
+        // A crate that does not compile has no tests to run.
+        if checks.run(&check)? && facade.has_target("test", "linked") {
+            let test = Task::cargo(session.project, ["test"])
+                .args(select)
+                .args(["--test", "linked"])
+                .variables(&variables);
+            checks.run(&test)?;
+        }
+    }
+    Ok(())
+}
+
+/// Cannot share a build: the model checker's locks replace those of the standard library.
+fn shuttle(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let mut flags = std::env::var_os("RUSTFLAGS").unwrap_or_default();
+    if !flags.is_empty() {
+        flags.push(" ");
+    }
+    flags.push("--cfg warploom_shuttle");
+    let task = Task::cargo(
+        session.project,
+        ["test", "--package", "warploom-core", "--lib", "lease"],
+    )
+    .variable("RUSTFLAGS", flags)
+    .variable("CARGO_TARGET_DIR", session.project.target.join("shuttle"));
+    let before = checks.tally.passed;
+    if checks.run(&task)? && checks.tally.passed == before {
+        checks.fail("shuttle", "no test of leases ran");
+    }
+    Ok(())
+}
+
+/// Cannot share a build: the panic strategy is part of every crate's code. wgpu is left out: it
+/// is most of the build, and it answers a missing or broken loader without panicking, where the
+/// CUDA bindings panic unless they are asked first.
+fn abort(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let mut backends = vec!["cuda", "opencl"];
+    let cli = session
+        .project
+        .package(detect::CLI)
+        .with_context(|| format!("this workspace has no package `{}`", detect::CLI))?;
+    if cli.has_feature("cpu") {
+        backends.push("cpu");
+    }
+    let features = backends.join(",");
+    let args = [
+        "--profile",
+        "abort",
+        "--package",
+        detect::CLI,
+        "--no-default-features",
+        "--features",
+        &features,
+    ];
+    let binary = built(session, &args, "warploom")?;
+    surroundings::inspect(session, checks, &binary, &backends)
+}
+
+fn deny(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    if !answers(session.project, "deny") {
+        checks.skip(
+            "cargo deny",
+            "it is not installed (cargo install cargo-deny)",
+        );
+        return Ok(());
+    }
+    let task = Task::cargo(session.project, ["deny", "check", "licenses", "bans"]);
+    checks.run(&task).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::flags;
+    use crate::project::Project;
+    use crate::setup::Parts;
+
+    #[test]
+    fn the_binary_is_told_from_its_test_harness() {
+        let messages = r#"
+{"reason":"compiler-artifact","target":{"name":"warploom","kind":["lib"]},"profile":{"test":false},"executable":null}
+{"reason":"compiler-artifact","target":{"name":"warploom","kind":["bin"]},"profile":{"test":true},"executable":"deps/warploom-1"}
+{"reason":"compiler-artifact","target":{"name":"warploom","kind":["bin"]},"profile":{"test":false},"executable":"debug/warploom"}
+{"reason":"build-finished","success":true}
+"#;
+        let found = executable(messages, "warploom");
+        assert_eq!(found, Some(PathBuf::from("debug/warploom")));
+        assert_eq!(executable(messages, "other"), None);
+    }
+
+    #[test]
+    fn a_package_is_selected_after_the_build() {
+        let project = Project {
+            root: ".".into(),
+            target: "target".into(),
+            cargo: "cargo".into(),
+            packages: Vec::new(),
+        };
+        let mut session = Session {
+            project: &project,
+            parts: Parts::below(Path::new("no such folder")),
+            flags: flags::Test::default(),
+            ci: true,
+            nextest: true,
+        };
+        let shown = |session: &Session<'_>, package, filter| {
+            test_task(session, package, filter, &Vec::new()).shown()
+        };
+        assert_eq!(
+            shown(&session, Some("a"), None),
+            "cargo nextest run --workspace --profile ci --filterset 'package(a)'"
+        );
+        session.ci = false;
+        assert_eq!(
+            shown(&session, None, Some("lease")),
+            "cargo nextest run --workspace lease"
+        );
+        session.nextest = false;
+        assert_eq!(
+            shown(&session, None, Some("lease")),
+            "cargo test --workspace --lib --bins --tests --examples --no-fail-fast lease"
+        );
+    }
+}

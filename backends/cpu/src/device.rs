@@ -1,0 +1,107 @@
+//! The opened processor.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use warploom_core::host::FnKernel;
+use warploom_core::memory::HOST;
+use warploom_core::{
+    Buffer, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse,
+    Queue, QueueDesc, Result,
+};
+
+use crate::buffer::{Account, CpuBuffer};
+use crate::error::no_thread;
+use crate::probe::Machine;
+use crate::queue::CpuQueue;
+
+/// What a device's queues share: threads and a clock.
+#[derive(Debug)]
+pub(crate) struct Core {
+    id: DeviceId,
+    pool: ThreadPool,
+    opened: Instant,
+}
+
+impl Core {
+    pub(crate) fn id(&self) -> DeviceId {
+        self.id
+    }
+
+    /// Where kernels run.
+    pub(crate) fn pool(&self) -> &ThreadPool {
+        &self.pool
+    }
+
+    /// Time since the device was opened.
+    pub(crate) fn now(&self) -> Duration {
+        self.opened.elapsed()
+    }
+}
+
+/// The opened processor.
+#[derive(Debug)]
+pub(crate) struct CpuDevice {
+    info: DeviceInfo,
+    core: Arc<Core>,
+    account: Arc<Account>,
+}
+
+impl CpuDevice {
+    /// Starts `threads` threads for kernels. `limit` is the most its buffers may hold.
+    pub(crate) fn open(info: DeviceInfo, threads: usize, limit: u64) -> Result<Self> {
+        let id = info.id;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("cpu kernel {index}"))
+            .build()
+            .map_err(|error| no_thread(id, &format!("{threads} kernel threads"), error))?;
+        let opened = Instant::now();
+        let core = Arc::new(Core { id, pool, opened });
+        let account = Arc::new(Account::new(limit));
+        Ok(Self {
+            info,
+            core,
+            account,
+        })
+    }
+
+    fn free(&self) -> Option<u64> {
+        let left = self.account.left();
+        Machine::now().free.map(|free| free.min(left))
+    }
+}
+
+impl Device for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> Result<MemoryUse> {
+        Ok(MemoryUse {
+            total: self.info.total_memory,
+            free: self.free(),
+            ours: self.account.held(),
+        })
+    }
+
+    fn alloc(&self, kind: MemoryKind, bytes: u64) -> Result<Arc<dyn Buffer>> {
+        if kind != HOST {
+            return Err(DeviceError::unsupported(
+                self.info.id,
+                format!("{kind} memory"),
+            ));
+        }
+        let buffer = CpuBuffer::alloc(self.info.id, &self.account, bytes, || self.free())?;
+        Ok(Arc::new(buffer))
+    }
+
+    fn queue(&self, desc: &QueueDesc) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(CpuQueue::start(Arc::clone(&self.core), desc)?))
+    }
+
+    fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
+        FnKernel::load(self.info.id, source)
+    }
+}

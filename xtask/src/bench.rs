@@ -1,19 +1,14 @@
 //! Numbers against their targets.
 //!
 //! A bench program is an example of a library crate whose name starts with `bench_`. It prints one
-//! JSON object per number on standard output:
-//!
-//! ```json
-//! {"name": "lease, uncontended", "value": 410.0, "unit": "ns", "target": 1000.0}
-//! ```
-//!
-//! `target` may be left out. Less is better unless the object says `"better": "more"`. Lines that
-//! are not JSON objects are remarks and go to standard error.
+//! line per number on standard output, the unit at the end of the name: `checked_launch_ns 41.7`.
+//! Other lines are remarks and go to standard error. The targets are here, in one place, because a
+//! program that judges itself is too kind.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::flags;
@@ -26,46 +21,41 @@ const GROUPS: &[(&str, &str)] = &[("contract", "warploom-core")];
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
 
-/// One measured number.
+/// What a number may be at most.
+const TARGETS: &[(&str, f64)] = &[];
+
+/// One measured number; less is better.
 #[derive(Debug, PartialEq)]
 struct Number {
     name: String,
     value: f64,
-    unit: String,
+    unit: &'static str,
     target: Option<f64>,
-    more_is_better: bool,
 }
+
+const UNITS: &[&str] = &["ns", "us", "ms", "s", "bytes", "percent", "ratio"];
 
 impl Number {
     /// `None` for a line that is a remark.
-    fn from_line(line: &str) -> Result<Option<Self>> {
-        if !line.trim_start().starts_with('{') {
-            return Ok(None);
+    fn from_line(line: &str, targets: &[(&str, f64)]) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let (name, value) = (words.next()?, words.next()?.parse().ok()?);
+        if words.next().is_some() {
+            return None;
         }
-        let value: Value = serde_json::from_str(line).context("a line that looks like JSON")?;
-        let text = |key: &str| {
-            let text = value[key].as_str().map(str::to_owned);
-            text.with_context(|| format!("no text `{key}` in {line}"))
-        };
-        Ok(Some(Self {
-            name: text("name")?,
-            value: value["value"]
-                .as_f64()
-                .with_context(|| format!("no number `value` in {line}"))?,
-            unit: text("unit")?,
-            target: value["target"].as_f64(),
-            more_is_better: value["better"].as_str() == Some("more"),
-        }))
+        let (_, unit) = name.rsplit_once('_')?;
+        let unit = UNITS.iter().find(|known| **known == unit)?;
+        let target = targets.iter().find(|(of, _)| *of == name);
+        Some(Self {
+            name: name.to_owned(),
+            value,
+            unit,
+            target: target.map(|(_, most)| *most),
+        })
     }
 
     fn met(&self) -> Option<bool> {
-        self.target.map(|target| {
-            if self.more_is_better {
-                self.value >= target
-            } else {
-                self.value <= target
-            }
-        })
+        self.target.map(|most| self.value <= most)
     }
 
     fn verdict(&self) -> &'static str {
@@ -80,7 +70,6 @@ impl Number {
         json!({
             "name": self.name, "value": self.value, "unit": self.unit,
             "target": self.target, "verdict": self.verdict(),
-            "better": if self.more_is_better { "more" } else { "less" },
         })
     }
 }
@@ -149,7 +138,7 @@ fn measure(project: &Project, package: &str, program: &str) -> Result<Vec<Number
     }
     let mut numbers = Vec::new();
     for line in ran.stdout.lines() {
-        match Number::from_line(line)? {
+        match Number::from_line(line, TARGETS) {
             Some(number) => numbers.push(number),
             None => eprintln!("{line}"),
         }
@@ -194,41 +183,27 @@ mod tests {
     use super::*;
     use crate::project::{Package, Target};
 
+    const SAMPLE: &[(&str, f64)] = &[("lease_ns", 1000.0), ("survey_us", 5.0)];
+
     #[test]
     fn lines_become_numbers_and_remarks_do_not() {
-        let line = r#"{"name": "lease", "value": 410, "unit": "ns", "target": 1000}"#;
-        let number = Number::from_line(line).unwrap().unwrap();
-        assert_eq!(number.verdict(), "met");
-        let line = r#"{"name": "copy", "value": 4, "unit": "GB/s", "target": 9, "better": "more"}"#;
-        let number = Number::from_line(line).unwrap().unwrap();
-        assert_eq!(number.verdict(), "MISSED");
-        assert_eq!(Number::from_line("warming up").unwrap(), None);
-        assert!(Number::from_line(r#"{"name": "x"}"#).is_err());
-        assert!(Number::from_line("{oops").is_err());
+        let number = |line| Number::from_line(line, SAMPLE);
+        assert_eq!(number("lease_ns 410.2").unwrap().verdict(), "met");
+        assert_eq!(number("survey_us 5.1").unwrap().verdict(), "MISSED");
+        assert_eq!(number("other_ns 5.1").unwrap().verdict(), "-");
+        for remark in ["warming up", "lease_ns 1 2", "lease 4", "lease_ns fast", ""] {
+            assert_eq!(number(remark), None, "{remark}");
+        }
     }
 
     #[test]
     fn the_table_lines_up() {
-        let numbers = [
-            Number {
-                name: "lease, uncontended".into(),
-                value: 410.25,
-                unit: "ns".into(),
-                target: Some(1000.0),
-                more_is_better: false,
-            },
-            Number {
-                name: "free".into(),
-                value: 0.5,
-                unit: "us".into(),
-                target: None,
-                more_is_better: false,
-            },
-        ];
+        let lines = ["lease_ns 410.25", "a_longer_name_ms 0.5"];
+        let numbers = lines.map(|line| Number::from_line(line, SAMPLE).unwrap());
         let expected = "\
-name                       value  unit            target  verdict
-lease, uncontended         410.2  ns                1000  met
-free                       0.500  us                   -  -
+name                     value  unit            target  verdict
+lease_ns                 410.2  ns                1000  met
+a_longer_name_ms         0.500  ms                   -  -
 ";
         assert_eq!(table(&numbers), expected);
     }

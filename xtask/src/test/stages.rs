@@ -145,7 +145,7 @@ fn docs(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
 
 fn tests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     let filter = session.flags.filter.as_deref();
-    let task = test_task(session, None, filter, &session.devices()?);
+    let task = test_task(session, &[], filter, &session.devices()?);
     checks.run(&task).map(drop)
 }
 
@@ -154,13 +154,13 @@ fn doctests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     checks.run(&task.variables(&session.devices()?)).map(drop)
 }
 
-/// Tests of the whole workspace or of one package, by nextest where it is installed.
+/// Tests of these packages, or of the whole workspace, by nextest where it is installed.
 ///
-/// A package is selected after the build, not before it: cargo would otherwise unite the features
+/// Packages are selected after the build, not before it: cargo would otherwise unite the features
 /// of fewer packages and build half the dependencies again.
 fn test_task(
     session: &Session<'_>,
-    package: Option<&str>,
+    packages: &[&str],
     filter: Option<&str>,
     variables: &Variables,
 ) -> Task {
@@ -170,14 +170,20 @@ fn test_task(
         if session.ci {
             args.extend(["--profile", "ci"].map(String::from));
         }
-        if let Some(package) = package {
-            args.extend(["--filterset".into(), format!("package({package})")]);
+        if !packages.is_empty() {
+            let each: Vec<String> = packages
+                .iter()
+                .map(|name| format!("package({name})"))
+                .collect();
+            args.extend(["--filterset".into(), each.join(" + ")]);
         }
     } else {
         args.push("test".into());
-        match package {
-            Some(package) => args.extend(["--package".into(), package.into()]),
-            None => args.push("--workspace".into()),
+        if packages.is_empty() {
+            args.push("--workspace".into());
+        }
+        for package in packages {
+            args.extend(["--package".into(), (*package).into()]);
         }
         args.extend(
             ["--lib", "--bins", "--tests", "--examples", "--no-fail-fast"].map(String::from),
@@ -195,7 +201,7 @@ fn custom_backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
             bail!("package `{name}` has no test `conformance`")
         }
         Some(_) => {
-            let task = test_task(session, Some(name), None, &session.devices()?);
+            let task = test_task(session, &[name], None, &session.devices()?);
             checks.run(&task).map(drop)
         }
     }
@@ -206,7 +212,14 @@ fn no_gpu(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     let binary = built(session, &args, "warploom")?;
     surroundings::inspect(session, checks, &binary, &["cpu", "cuda", "opencl", "wgpu"])?;
     let variables = stand_ins::no_drivers(session.project)?;
-    let task = test_task(session, Some("warploom-tests"), None, &variables);
+    let packages = ["warploom-tests", detect::CLI];
+    if let Some(name) = packages
+        .iter()
+        .find(|name| session.project.package(name).is_none())
+    {
+        bail!("this workspace has no package `{name}`");
+    }
+    let task = test_task(session, &packages, None, &variables);
     checks.run(&task).map(drop)
 }
 
@@ -348,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_selected_after_the_build() {
+    fn packages_are_selected_after_the_build() {
         let project = Project {
             root: ".".into(),
             target: "target".into(),
@@ -362,21 +375,21 @@ mod tests {
             ci: true,
             nextest: true,
         };
-        let shown = |session: &Session<'_>, package, filter| {
-            test_task(session, package, filter, &Vec::new()).shown()
+        let shown = |session: &Session<'_>, packages: &[&str], filter| {
+            test_task(session, packages, filter, &Vec::new()).shown()
         };
         assert_eq!(
-            shown(&session, Some("a"), None),
-            "cargo nextest run --workspace --profile ci --filterset 'package(a)'"
+            shown(&session, &["a", "b"], None),
+            "cargo nextest run --workspace --profile ci --filterset 'package(a) + package(b)'"
         );
         session.ci = false;
         assert_eq!(
-            shown(&session, None, Some("lease")),
+            shown(&session, &[], Some("lease")),
             "cargo nextest run --workspace lease"
         );
         session.nextest = false;
         assert_eq!(
-            shown(&session, None, Some("lease")),
+            shown(&session, &[], Some("lease")),
             "cargo test --workspace --lib --bins --tests --examples --no-fail-fast lease"
         );
     }

@@ -100,8 +100,8 @@ fn judge(checks: &mut Checks, name: &str, task: &Task, expect: Expect) {
 
 /// The devices found, or what is wrong with the answer.
 fn verdict(captured: &Captured, expect: Expect) -> Result<String, String> {
-    // 0: a device was found. 2: none was, which is an answer too.
-    if !matches!(captured.status.code(), Some(0 | 2)) {
+    // Finding no GPU is an answer, not a failure.
+    if !captured.status.success() {
         return Err(format!("ended with {}", captured.status));
     }
     if captured.stderr.contains("panicked at") {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_lonely_processor_is_an_answer() {
-        let lonely = answer(2, r#"["cpu:0"]"#, "");
+        let lonely = answer(0, r#"["cpu:0"]"#, "");
         assert_eq!(verdict(&lonely, Expect::CpuOnly), Ok("cpu:0".into()));
         let expect = Expect::AtLeast { opencl: 3, wgpu: 0 };
         assert!(verdict(&lonely, expect).unwrap_err().contains("expected"));

@@ -69,7 +69,7 @@ pub(super) fn invariants(sources: &Sources) -> Vec<Finding> {
     for file in sources.rust_files() {
         for (number, line) in file.text.lines().enumerate() {
             for name in named_invariants(line) {
-                if !written.contains(name) {
+                if !written.contains(name.as_str()) {
                     let place = format!("{}:{}", file.path, number + 1);
                     let what = format!("invariant {name} is not in {ARCHITECTURE}");
                     findings.push(Finding::new(
@@ -84,10 +84,11 @@ pub(super) fn invariants(sources: &Sources) -> Vec<Finding> {
     findings
 }
 
-/// Invariants are appealed to as `I7: …` at the start of a comment or a text, or as ` (I7)`.
-/// A bare `I8` is left alone: it is also the name of an element type.
-fn named_invariants(line: &str) -> Vec<&str> {
+/// Invariants are appealed to as `I7: …` at the start of a comment or a text, as ` (I7)`, or by a
+/// test as `fn i7_…`. A bare `I8` is left alone: it is also the name of an element type.
+fn named_invariants(line: &str) -> Vec<String> {
     let mut names = Vec::new();
+    names.extend(guarded_invariant(line));
     for (at, _) in line.match_indices('I') {
         let rest = &line[at + 1..];
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -101,10 +102,19 @@ fn named_invariants(line: &str) -> Vec<&str> {
         let appeal = heads && after.starts_with(": ");
         let remark = before.ends_with(" (") && after.starts_with(')');
         if appeal || remark {
-            names.push(&line[at..=at + digits]);
+            names.push(line[at..=at + digits].to_owned());
         }
     }
     names
+}
+
+/// The invariant a test is named after.
+fn guarded_invariant(line: &str) -> Option<String> {
+    let name = line.trim_start().strip_prefix("fn i")?;
+    let (digits, _) = name.split_once('_')?;
+    let number: u32 = digits.parse().ok()?;
+    let is_element_type = [8, 16, 32, 64].contains(&number);
+    (!is_element_type).then(|| format!("I{number}"))
 }
 
 #[cfg(test)]

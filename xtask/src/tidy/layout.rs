@@ -14,7 +14,6 @@ const SAFE: &[&str] = &[
     "crates/warploom-sched",
     "crates/warploom-io",
     "crates/warploom-watch",
-    "crates/warploom-testkit",
     "examples/custom-backend",
     "xtask",
 ];

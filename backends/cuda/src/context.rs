@@ -1,0 +1,161 @@
+//! The primary context of a device: every call enters through it, and it remembers a loss.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cudarc::driver::sys;
+use warploom_core::{DeviceError, DeviceId, Result};
+
+use crate::driver::Driver;
+use crate::error::Status;
+use crate::handle::Foreign;
+
+/// A retained primary context. Everything made in it holds it, so it ends last.
+#[derive(Debug)]
+pub(crate) struct Context {
+    driver: &'static Driver,
+    id: DeviceId,
+    device: sys::CUdevice,
+    handle: Foreign<sys::CUctx_st>,
+    spare: Mutex<Vec<Foreign<sys::CUevent_st>>>,
+    held: AtomicU64,
+    lost: OnceLock<DeviceError>,
+}
+
+impl Context {
+    /// Retains the primary context of `device`, making it if there is none.
+    pub(crate) fn retain(
+        driver: &'static Driver,
+        id: DeviceId,
+        device: sys::CUdevice,
+    ) -> Result<Arc<Self>> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: `device` came from `cuDeviceGet`, and the place for the answer is writable.
+        let status = unsafe { driver.cuDevicePrimaryCtxRetain(&raw mut handle, device) };
+        if !status.is_ok() {
+            return Err(status.error(driver, id));
+        }
+        Ok(Arc::new(Self {
+            driver,
+            id,
+            device,
+            handle: Foreign::new(handle),
+            spare: Mutex::default(),
+            held: AtomicU64::new(0),
+            lost: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn id(&self) -> DeviceId {
+        self.id
+    }
+
+    /// Makes the context current on this thread; the driver's calls may follow.
+    ///
+    /// # Errors
+    /// The loss that was seen before, with the call that saw it.
+    pub(crate) fn enter(&self) -> Result<&'static Driver> {
+        if let Some(lost) = self.lost.get() {
+            return Err(lost.clone());
+        }
+        self.check(self.bind())?;
+        Ok(self.driver)
+    }
+
+    /// The same for destructors: a lost device still has its handles given back.
+    pub(crate) fn enter_to_free(&self) -> Option<&'static Driver> {
+        self.bind().is_ok().then_some(self.driver)
+    }
+
+    fn bind(&self) -> Status {
+        // SAFETY: the context is retained until `self` is dropped.
+        unsafe { self.driver.cuCtxSetCurrent(self.handle.raw()) }
+    }
+
+    /// The error of a call, if it has one. A loss is remembered.
+    pub(crate) fn check(&self, status: Status) -> Result<()> {
+        if status.is_ok() {
+            return Ok(());
+        }
+        let error = status.error(self.driver, self.id);
+        if status.is_lost() {
+            tracing::error!(device = %self.id, %error, "device lost");
+            // The first report says most; all later calls repeat it.
+            return Err(self.lost.get_or_init(|| error).clone());
+        }
+        Err(error)
+    }
+
+    /// For destructors, which cannot report: says in the log what was not given back.
+    pub(crate) fn check_freed(&self, status: Status) {
+        if !status.is_ok() && self.lost.get().is_none() {
+            let error = status.error(self.driver, self.id);
+            tracing::warn!(device = %self.id, %error, "the driver kept something");
+        }
+    }
+
+    /// Free and total memory of the device, counting every process.
+    pub(crate) fn memory(&self) -> Result<(u64, u64)> {
+        let driver = self.enter()?;
+        let (mut free, mut total) = (0_usize, 0_usize);
+        // SAFETY: a context is current, and both places are writable.
+        let status = unsafe { driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        self.check(status)?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Device memory that buffers hold.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn hold(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// An event that was used before, or a new one. Reuse is allowed even while a stream still
+    /// waits for its earlier state: the manual says a wait keeps the state it found.
+    pub(crate) fn take_event(&self) -> Result<Foreign<sys::CUevent_st>> {
+        let spare = self
+            .spare
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        if let Some(event) = spare {
+            return Ok(event);
+        }
+        let driver = self.enter()?;
+        let mut event = std::ptr::null_mut();
+        // Blocking sync: a host that waits sleeps. Timing stays on, for `Event::at`.
+        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
+        // SAFETY: a context is current, and the place for the answer is writable.
+        let status = unsafe { driver.cuEventCreate(&raw mut event, flags) };
+        self.check(status)?;
+        Ok(Foreign::new(event))
+    }
+
+    pub(crate) fn return_event(&self, event: Foreign<sys::CUevent_st>) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.push(event);
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let spare = std::mem::take(self.spare.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if let Some(driver) = self.enter_to_free() {
+            for event in spare {
+                // SAFETY: the event was made in this context, and nobody else has it.
+                let status = unsafe { driver.cuEventDestroy_v2(event.raw()) };
+                self.check_freed(status);
+            }
+        }
+        // SAFETY: retained once, in `retain`, and released once, here.
+        let status = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
+        self.check_freed(status);
+    }
+}

@@ -1,0 +1,122 @@
+//! Kernels: CUDA C through NVRTC, or PTX as it is.
+
+use cudarc::driver::sys;
+use warploom_core::{DeviceError, DeviceId, Kernel, KernelCode, KernelSource, Param, Result};
+
+use crate::context::Context;
+use crate::device::Opened;
+use crate::handle::Foreign;
+use crate::module::{Module, ModuleError};
+use crate::nvrtc::{Nvrtc, NvrtcError};
+
+/// A compiled kernel and the module it lives in.
+#[derive(Debug)]
+pub(crate) struct CudaKernel {
+    name: String,
+    params: Vec<Param>,
+    group: [u32; 3],
+    device: DeviceId,
+    function: Foreign<sys::CUfunc_st>,
+    _module: Module,
+}
+
+impl CudaKernel {
+    pub(crate) fn build(opened: &Opened, source: &KernelSource<'_>) -> Result<Self> {
+        let context = opened.context();
+        let (device, name) = (context.id(), source.name());
+        let module = match source.code() {
+            KernelCode::CudaC(code) => compile(opened, source, code)?,
+            KernelCode::Ptx(code) => Module::load(context, code.as_bytes())
+                .map_err(|error| error.about(context, name))?,
+            _ => {
+                let what = format!("{} kernels", source.language());
+                return Err(DeviceError::unsupported(device, what));
+            }
+        };
+        let function = module.function(name)?;
+        let (group, limit) = (source.group(), module.group_limit(function)?);
+        let items: u64 = group.iter().map(|n| u64::from(*n)).product();
+        if items > limit {
+            let what = format!(
+                "work groups of {items} items for kernel `{name}`, whose registers allow {limit}"
+            );
+            return Err(DeviceError::unsupported(device, what));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            params: source.params().to_vec(),
+            group,
+            device,
+            function,
+            _module: module,
+        })
+    }
+
+    /// What the driver launches.
+    pub(crate) fn function(&self) -> sys::CUfunction {
+        self.function.raw()
+    }
+}
+
+/// CUDA C → PTX → module; where the driver is older than NVRTC and does not take its PTX, CUDA C
+/// → machine code → module.
+fn compile(opened: &Opened, source: &KernelSource<'_>, code: &str) -> Result<Module> {
+    let (context, name) = (opened.context(), source.name());
+    let nvrtc = opened.nvrtc().get().map_err(|error| {
+        DeviceError::unsupported(context.id(), format!("CUDA C kernels: {error}"))
+    })?;
+    let capability = opened.capability();
+    let build = |error: NvrtcError| build_error(context, name, &error);
+    let target = nvrtc.ptx_target(capability).map_err(build)?;
+    let ptx = nvrtc
+        .compile(code, name, target, source.math())
+        .map_err(build)?;
+    let refused = match Module::load(context, &ptx) {
+        Err(error) if error.asks_for_machine_code() => error,
+        other => return other.map_err(|error| error.about(context, name)),
+    };
+    tracing::debug!(kernel = name, ?refused, "the driver does not take the PTX");
+    machine_code(nvrtc, capability, source, code)
+        .map_err(build)?
+        .map_or(Err(refused), |cubin| Module::load(context, &cubin))
+        .map_err(|error: ModuleError| error.about(context, name))
+}
+
+/// The kernel as machine code, if NVRTC can make some for this device.
+fn machine_code(
+    nvrtc: &Nvrtc,
+    capability: u32,
+    source: &KernelSource<'_>,
+    code: &str,
+) -> Result<Option<Vec<u8>>, NvrtcError> {
+    let target = nvrtc.cubin_target(capability);
+    target
+        .map(|target| nvrtc.compile(code, source.name(), target, source.math()))
+        .transpose()
+}
+
+fn build_error(context: &Context, kernel: &str, error: &NvrtcError) -> DeviceError {
+    DeviceError::Build {
+        device: context.id(),
+        kernel: kernel.to_owned(),
+        log: error.to_string(),
+    }
+}
+
+impl Kernel for CudaKernel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    fn group(&self) -> [u32; 3] {
+        self.group
+    }
+
+    fn device(&self) -> DeviceId {
+        self.device
+    }
+}

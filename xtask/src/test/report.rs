@@ -63,9 +63,12 @@ pub(super) fn closing(rows: &[Row]) -> String {
             row.time()
         ));
     }
+    if rows.iter().any(|row| !row.checks.skipped.is_empty()) {
+        text.push('\n');
+    }
     for row in rows {
         for skipped in &row.checks.skipped {
-            text.push_str(&format!("\nskipped in {}: {skipped}", row.name));
+            text.push_str(&format!("skipped in {}: {skipped}\n", row.name));
         }
     }
     for row in rows.iter().filter(|row| row.is_failed()) {
@@ -110,6 +113,7 @@ tests           FAILED        40       2        0   1 min 15 s
 deny            skipped        0       0        1        0.0 s
 
 skipped in deny: cargo deny: not installed
+
 failed: tests
     cargo nextest run
   again: cargo xtask test --only tests

@@ -1,0 +1,327 @@
+//! Compiled programs on disk.
+//!
+//! A file is named by a hash of everything the binary depends on, and holds that everything too: a
+//! binary is used only when it is an exact match, so the hash need not withstand an attacker, only
+//! never change. Files are written under another name and then renamed, so a reader sees a whole
+//! file or none, whoever else writes. Whatever else is found (torn, damaged, of another version)
+//! counts as nothing and is written anew. No failure here ever fails a kernel.
+//!
+//! ```text
+//! magic 8 | version u32 | key length u64 | binary length u64 | checksum u128 | key | binary
+//! ```
+//! Numbers are little-endian; the checksum is over key and binary.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+const MAGIC: [u8; 8] = *b"wl-clbin";
+const VERSION: u32 = 1;
+const HEADER: usize = 8 + 4 + 8 + 8 + 16;
+const ENDING: &str = "clbin";
+const UNFINISHED: &str = "part";
+
+/// When the files together pass this, the oldest go. Drivers change, and nobody asks again for what
+/// an old one compiled.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// An unfinished file this old has lost its writer.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// Everything a binary depends on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Key {
+    material: Vec<u8>,
+    hash: u128,
+}
+
+impl Key {
+    /// The key of these parts. Each is stored with its length, so that no two lists of parts give
+    /// the same key.
+    pub(crate) fn new(parts: &[&[u8]]) -> Self {
+        let mut material = Vec::new();
+        for part in parts {
+            material.extend((part.len() as u64).to_le_bytes());
+            material.extend_from_slice(part);
+        }
+        let hash = fnv1a(&[&material]);
+        Self { material, hash }
+    }
+
+    fn file_name(&self) -> String {
+        format!("{:032x}.{ENDING}", self.hash)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+/// FNV-1a with 128 bits: the same on every machine and in every release, unlike the standard
+/// library's hasher. Each step is a bijection of the state, so a damaged byte always shows.
+fn fnv1a(parts: &[&[u8]]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let bytes = parts.iter().copied().flatten();
+    bytes.fold(BASIS, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+    })
+}
+
+/// A directory of binaries.
+#[derive(Clone, Debug)]
+pub(crate) struct BinaryCache {
+    dir: PathBuf,
+}
+
+impl BinaryCache {
+    pub(crate) fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The binary stored under exactly this key.
+    pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
+        let path = self.dir.join(key.file_name());
+        let file = fs::read(&path).ok()?;
+        let binary = unpack(&file, key);
+        if binary.is_none() {
+            tracing::debug!(path = %path.display(), "damaged or foreign file ignored");
+        }
+        binary.map(<[u8]>::to_vec)
+    }
+
+    /// Keeps a binary, if that is possible.
+    pub(crate) fn store(&self, key: &Key, binary: &[u8]) {
+        let path = self.dir.join(key.file_name());
+        if let Err(error) = self.write(&path, &pack(key, binary)) {
+            tracing::debug!(path = %path.display(), %error, "binary not kept");
+        }
+        if let Err(error) = tidy(&self.dir, MOST_BYTES, SystemTime::now()) {
+            tracing::debug!(path = %self.dir.display(), %error, "cache not tidied");
+        }
+    }
+
+    fn write(&self, path: &Path, file: &[u8]) -> io::Result<()> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        make_private(&self.dir)?;
+        // Process and counter make the name unique on one machine; `create_new` covers machines
+        // that share a home directory.
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{count}.{UNFINISHED}", std::process::id());
+        let unfinished = self.dir.join(name);
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&unfinished)
+            .and_then(|mut to| to.write_all(file))
+            .and_then(|()| fs::rename(&unfinished, path));
+        if written.is_err() {
+            // It may not even exist; there is nothing more to do about it.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+}
+
+/// Makes the directory so that others can neither read nor plant binaries.
+fn make_private(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+fn pack(key: &Key, binary: &[u8]) -> Vec<u8> {
+    let mut file = Vec::with_capacity(HEADER + key.material.len() + binary.len());
+    file.extend(MAGIC);
+    file.extend(VERSION.to_le_bytes());
+    file.extend((key.material.len() as u64).to_le_bytes());
+    file.extend((binary.len() as u64).to_le_bytes());
+    file.extend(fnv1a(&[&key.material, binary]).to_le_bytes());
+    file.extend_from_slice(&key.material);
+    file.extend_from_slice(binary);
+    file
+}
+
+/// The binary inside `file`, if the file is whole and belongs to `key`.
+fn unpack<'f>(file: &'f [u8], key: &Key) -> Option<&'f [u8]> {
+    let (magic, rest) = file.split_first_chunk::<8>()?;
+    let (version, rest) = rest.split_first_chunk::<4>()?;
+    let (key_len, rest) = rest.split_first_chunk::<8>()?;
+    let (binary_len, rest) = rest.split_first_chunk::<8>()?;
+    let (checksum, rest) = rest.split_first_chunk::<16>()?;
+    if *magic != MAGIC || u32::from_le_bytes(*version) != VERSION {
+        return None;
+    }
+    let key_len = usize::try_from(u64::from_le_bytes(*key_len)).ok()?;
+    let (material, binary) = rest.split_at_checked(key_len)?;
+    let whole = u64::from_le_bytes(*binary_len) == binary.len() as u64
+        && u128::from_le_bytes(*checksum) == fnv1a(&[material, binary]);
+    (whole && material == key.material).then_some(binary)
+}
+
+/// Removes abandoned files, and the oldest binaries while all together have more than `most` bytes.
+/// Another process may do the same at the same time: what is gone is gone.
+fn tidy(dir: &Path, most: u64, now: SystemTime) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let path = entry.path();
+        let Ok(about) = entry.metadata() else {
+            continue;
+        };
+        let written = about.modified().unwrap_or(now);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        match ending {
+            Some(ENDING) => files.push((written, about.len(), path)),
+            Some(UNFINISHED) if written + ABANDONED < now => drop(fs::remove_file(path)),
+            _ => {}
+        }
+    }
+    let mut sum: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+    files.sort();
+    for (_, bytes, path) in files {
+        if sum <= most {
+            break;
+        }
+        drop(fs::remove_file(path));
+        sum -= bytes;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        Key::new(&[text.as_bytes(), b"options"])
+    }
+
+    fn cache() -> (tempfile::TempDir, BinaryCache) {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = BinaryCache::new(dir.path().join("deep/down"));
+        (dir, cache)
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv1a(&[]), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        // The reference value of the algorithm's authors for "a".
+        assert_eq!(fnv1a(&[b"a"]), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(fnv1a(&[b"foo", b"bar"]), fnv1a(&[b"foobar"]));
+    }
+
+    #[test]
+    fn keys_do_not_run_together() {
+        assert_ne!(Key::new(&[b"ab", b"c"]), Key::new(&[b"a", b"bc"]));
+        assert_ne!(key("a"), key("b"));
+        assert_eq!(key("a"), key("a"));
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        let (_dir, cache) = cache();
+        assert_eq!(cache.load(&key("a")), None);
+        cache.store(&key("a"), b"binary");
+        assert_eq!(cache.load(&key("a")).as_deref(), Some(&b"binary"[..]));
+        assert_eq!(cache.load(&key("b")), None);
+        cache.store(&key("a"), b"newer");
+        assert_eq!(cache.load(&key("a")).as_deref(), Some(&b"newer"[..]));
+    }
+
+    #[test]
+    fn every_truncation_and_every_damaged_byte_is_noticed() {
+        let whole = pack(&key("a"), b"some binary");
+        assert!(unpack(&whole, &key("a")).is_some());
+        for len in 0..whole.len() {
+            assert_eq!(unpack(&whole[..len], &key("a")), None, "cut to {len}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            assert_eq!(unpack(&damaged, &key("a")), None, "byte {at}");
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        assert_eq!(unpack(&longer, &key("a")), None);
+    }
+
+    #[test]
+    fn a_file_of_another_key_under_this_name_is_foreign() {
+        let (_dir, cache) = cache();
+        cache.store(&key("a"), b"binary");
+        let (from, to) = (key("a").file_name(), key("b").file_name());
+        fs::copy(cache.dir.join(from), cache.dir.join(to)).unwrap();
+        assert_eq!(cache.load(&key("b")), None);
+        cache.store(&key("b"), b"own");
+        assert_eq!(cache.load(&key("b")).as_deref(), Some(&b"own"[..]));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_is_no_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = BinaryCache::new(file.path().join("below a file"));
+        cache.store(&key("a"), b"binary");
+        assert_eq!(cache.load(&key("a")), None);
+    }
+
+    #[test]
+    fn readers_see_whole_files_while_writers_race() {
+        let (_dir, cache) = cache();
+        let binary = |fill: u8| vec![fill; 50_000];
+        cache.store(&key("a"), &binary(0));
+        std::thread::scope(|scope| {
+            for writer in 1..=3 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        cache.store(&key("a"), &binary(writer));
+                    }
+                });
+            }
+            for _ in 0..100 {
+                let seen = cache.load(&key("a")).expect("a whole file at all times");
+                assert_eq!(seen, binary(seen[0]));
+            }
+        });
+        let names = fs::read_dir(&cache.dir).unwrap();
+        assert_eq!(names.count(), 1, "no unfinished file is left");
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_strangers_stay() {
+        let (_dir, cache) = cache();
+        for (age, name) in ["new", "middle", "old"].iter().enumerate() {
+            cache.store(&key(name), &[0; 1000]);
+            let file = fs::File::open(cache.dir.join(key(name).file_name())).unwrap();
+            let written = SystemTime::now() - Duration::from_secs(100 * age as u64);
+            file.set_modified(written).unwrap();
+        }
+        fs::write(cache.dir.join("notes.txt"), [0; 9000]).unwrap();
+        fs::write(cache.dir.join("7-7.part"), b"torn").unwrap();
+        let later = SystemTime::now() + 2 * ABANDONED;
+        tidy(&cache.dir, 2500, later).unwrap();
+        assert_eq!(cache.load(&key("old")), None);
+        assert!(cache.load(&key("middle")).is_some());
+        assert!(cache.load(&key("new")).is_some());
+        assert!(cache.dir.join("notes.txt").exists());
+        assert!(!cache.dir.join("7-7.part").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_directory_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_dir, cache) = cache();
+        cache.store(&key("a"), b"binary");
+        let mode = fs::metadata(&cache.dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0);
+    }
+}

@@ -1,0 +1,178 @@
+//! In-order command queues.
+
+use std::sync::Arc;
+
+use warploom_core::memory::OPENCL_DEVICE;
+use warploom_core::{
+    Arg, Buffer, DeviceError, Event, Grid, Kernel, Queue, QueueDesc, Result, Slice,
+};
+
+use crate::buffer::{OpenClBuffer, enqueue};
+use crate::cl;
+use crate::device::Opened;
+use crate::error::{Driven, Failure};
+use crate::event::OpenClEvent;
+use crate::kernel::OpenClKernel;
+
+/// A command queue with one owner.
+///
+/// Copies go through whole buffers, kernels through sub-buffers. The specification wants no two
+/// commands to run at once on a buffer and on a part of it, for the sake of contexts whose devices
+/// each have a copy; ours have one device and one copy.
+#[derive(Debug)]
+pub(crate) struct OpenClQueue {
+    opened: Arc<Opened>,
+    queue: Arc<cl::Queue>,
+    /// Shown by `Debug`, nowhere else: OpenCL has no names for queues.
+    #[expect(dead_code, reason = "read by the derived Debug")]
+    desc: QueueDesc,
+    /// Sub-buffers of the launch under way; kept here so that launches do not allocate.
+    parts: Vec<Arc<cl::Mem>>,
+}
+
+impl OpenClQueue {
+    pub(crate) fn create(opened: Arc<Opened>, desc: &QueueDesc) -> Driven<Self> {
+        Ok(Self {
+            queue: Arc::new(cl::Queue::create(&opened.context, opened.device)?),
+            opened,
+            desc: desc.clone(),
+            parts: Vec::new(),
+        })
+    }
+
+    fn buffer<'s>(&self, slice: &'s Slice) -> Result<&'s OpenClBuffer> {
+        OpenClBuffer::of(slice.buffer(), &self.opened)
+    }
+
+    fn on(&self, failure: Failure) -> DeviceError {
+        failure.on(self.opened.id)
+    }
+
+    /// Sets argument `index`, or says what is wrong with it.
+    fn set_arg(&mut self, kernel: &mut cl::Kernel, index: u32, arg: &Arg) -> Result<()> {
+        let set = match arg {
+            Arg::Slice(slice) => {
+                let buffer = self.buffer(slice)?;
+                if buffer.is_pinned() {
+                    // The host may be looking at it, and a kernel must not write under its eyes.
+                    let what = format!("{} as a kernel argument", buffer.kind());
+                    return Err(DeviceError::unsupported(self.opened.id, what));
+                }
+                buffer
+                    .part(slice.start(), slice.len())
+                    .and_then(|part| match part {
+                        None => kernel.set_mem(index, buffer.mem()),
+                        Some(part) => {
+                            let set = kernel.set_mem(index, &part);
+                            self.parts.push(part);
+                            set
+                        }
+                    })
+            }
+            Arg::U32(value) => kernel.set_number(index, *value),
+            Arg::I32(value) => kernel.set_number(index, *value),
+            Arg::F32(value) => kernel.set_number(index, *value),
+            Arg::F64(value) => kernel.set_number(index, *value),
+            other => {
+                let what = format!("argument {index} of a sort it does not know: {other:?}");
+                return Err(DeviceError::unsupported(self.opened.id, what));
+            }
+        };
+        set.map_err(|failure| self.on(failure))
+    }
+
+    fn run(&mut self, kernel: &OpenClKernel, grid: Grid, args: &[Arg]) -> Result<()> {
+        let fits = kernel.params().len() == args.len()
+            && std::iter::zip(kernel.params(), args)
+                .all(|(param, arg)| param.is_slice() == matches!(arg, Arg::Slice(_)));
+        if !fits {
+            // Callers check this. But a number taken for a buffer, or a buffer left over from the
+            // last launch, would make the driver follow a wild pointer.
+            let what = format!("kernel `{}` with arguments of other sorts", kernel.name());
+            return Err(DeviceError::unsupported(self.opened.id, what));
+        }
+        let local = kernel.group().map(|items| items as usize);
+        let mut global = local;
+        for (all, groups) in global.iter_mut().zip(grid.groups) {
+            *all = all.saturating_mul(groups as usize);
+        }
+        let mut code = kernel.lock();
+        for (index, arg) in (0..).zip(args) {
+            self.set_arg(&mut code, index, arg)?;
+        }
+        // SAFETY: the source's author vouched that with arguments that fit its declaration, checked
+        // above and by the runtime, the code touches only them; the buffers are alive, because
+        // `args` and `self.parts` hold them and the runtime keeps them from here on.
+        let launched = unsafe { self.queue.run(&mut code, global, local) };
+        launched.map(drop).map_err(|failure| {
+            let bytes = args.iter().map(|arg| match arg {
+                Arg::Slice(slice) => slice.buffer().bytes(),
+                _ => 0,
+            });
+            failure.using(self.opened.id, OPENCL_DEVICE, bytes.sum())
+        })
+    }
+}
+
+impl Queue for OpenClQueue {
+    fn upload(&mut self, src: &[u8], dst: &Slice) -> Result<()> {
+        let buffer = self.buffer(dst)?;
+        enqueue(&self.queue, [buffer; 2], || {
+            self.queue.write(buffer.mem(), dst.start(), src)
+        })
+        .map_err(|failure| failure.using(self.opened.id, buffer.kind(), buffer.bytes()))
+    }
+
+    fn download(&mut self, src: &Slice, dst: &mut [u8]) -> Result<()> {
+        let buffer = self.buffer(src)?;
+        enqueue(&self.queue, [buffer; 2], || {
+            self.queue.read(buffer.mem(), src.start(), dst)
+        })
+        .map_err(|failure| failure.using(self.opened.id, buffer.kind(), buffer.bytes()))
+    }
+
+    fn copy(&mut self, src: &Slice, dst: &Slice) -> Result<()> {
+        let (from, to) = (self.buffer(src)?, self.buffer(dst)?);
+        enqueue(&self.queue, [from, to], || {
+            let (from, to) = ((from.mem(), src.start()), (to.mem(), dst.start()));
+            self.queue.copy(from, to, src.len())
+        })
+        .map_err(|failure| failure.using(self.opened.id, to.kind(), to.bytes()))
+    }
+
+    fn launch(&mut self, kernel: &Arc<dyn Kernel>, grid: Grid, args: &[Arg]) -> Result<()> {
+        let kernel = OpenClKernel::of(&**kernel, &self.opened)?;
+        let launched = self.run(kernel, grid, args);
+        self.parts.clear();
+        launched
+    }
+
+    fn record(&mut self) -> Result<Arc<dyn Event>> {
+        let marker = self.queue.marker().map_err(|failure| self.on(failure))?;
+        self.queue.flush().map_err(|failure| self.on(failure))?;
+        Ok(Arc::new(OpenClEvent::new(Arc::clone(&self.opened), marker)))
+    }
+
+    fn wait(&mut self, event: &Arc<dyn Event>) -> Result<()> {
+        let Some(marker) = OpenClEvent::of(&**event, &self.opened) else {
+            // The host will sleep; what is queued so far may as well run.
+            self.queue.flush().map_err(|failure| self.on(failure))?;
+            return event.wait(None);
+        };
+        // That work before it has failed is better told now than by whatever comes later.
+        event.is_done()?;
+        // Its queue was flushed when it was recorded, so it will come. The barrier is needed even
+        // when it has come: it is what makes the bytes visible to this queue.
+        let barrier = self.queue.barrier(marker);
+        barrier.map(drop).map_err(|failure| self.on(failure))
+    }
+}
+
+impl Drop for OpenClQueue {
+    fn drop(&mut self) {
+        // A release submits too; but a visitor of a pinned buffer may hold the queue for a moment.
+        if let Err(failure) = self.queue.flush() {
+            tracing::debug!(call = failure.call, %failure, "the last commands may not run");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The one door to the device's queue, and the buffers that are with the host meanwhile.
+//!
+//! While the host has a pinned buffer's bytes, no submit may touch it; while a submit touches it,
+//! the host may not have it. Both sides meet at one lock, which is also the lock that keeps submits
+//! in the order of their numbers. A thread that would wait for a buffer it holds itself is refused,
+//! because it would wait for ever.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use crate::chunk::Chunk;
+use crate::ledger::Charge;
+
+/// What must stay until a submit is done. wgpu keeps the memory itself alive; this keeps it
+/// counted, and staging unused by others.
+#[derive(Debug, Default)]
+pub(crate) struct Cargo {
+    pub(crate) charges: Vec<Arc<Charge>>,
+    pub(crate) chunks: Vec<Arc<Chunk>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    inside: Mutex<Inside>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    /// Buffers that are with the host, and with which thread.
+    lent: HashMap<u64, ThreadId>,
+    submitted: u64,
+    /// Submits that may not be done yet, oldest first.
+    flights: VecDeque<(u64, Cargo)>,
+}
+
+/// The calling thread holds a buffer that it now waits for.
+#[derive(Debug)]
+pub(crate) struct Knot;
+
+/// The right to submit, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Entry<'a>(MutexGuard<'a, Inside>);
+
+/// A buffer is with the host, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Loan<'a> {
+    gate: &'a Gate,
+    buffer: u64,
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until none of `buffers` is with the host.
+    pub(crate) fn enter(&self, buffers: &[u64]) -> Result<Entry<'_>, Knot> {
+        let mut inside = self.lock();
+        loop {
+            match inside.holder(buffers) {
+                None => return Ok(Entry(inside)),
+                Some(thread) if thread == thread::current().id() => return Err(Knot),
+                Some(_) => inside = self.wait(inside),
+            }
+        }
+    }
+
+    /// Gives `buffer` to the host as soon as nobody else has it.
+    pub(crate) fn lend(&self, buffer: u64) -> Result<Loan<'_>, Knot> {
+        let mut inside = self.lock();
+        loop {
+            match inside.holder(&[buffer]) {
+                None => break,
+                Some(thread) if thread == thread::current().id() => return Err(Knot),
+                Some(_) => inside = self.wait(inside),
+            }
+        }
+        inside.lent.insert(buffer, thread::current().id());
+        Ok(Loan { gate: self, buffer })
+    }
+
+    /// Does this thread hold one of `buffers`?
+    pub(crate) fn holds(&self, mut buffers: impl Iterator<Item = u64>) -> bool {
+        let inside = self.lock();
+        let here = Some(thread::current().id());
+        buffers.any(|buffer| inside.lent.get(&buffer).copied() == here)
+    }
+
+    fn wait<'a>(&self, inside: MutexGuard<'a, Inside>) -> MutexGuard<'a, Inside> {
+        let waited = self.returned.wait(inside);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many submits there were; the latest one's number.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.lock().submitted
+    }
+
+    /// Lets go of what submits up to number `reached` needed.
+    pub(crate) fn reap(&self, reached: u64) {
+        let mut inside = self.lock();
+        let done = inside
+            .flights
+            .partition_point(|(index, _)| *index <= reached);
+        let done: Vec<_> = inside.flights.drain(..done).collect();
+        // Dropping takes the locks of pools and ledgers; the gate need not be held for that.
+        drop(inside);
+        drop(done);
+    }
+}
+
+impl Inside {
+    fn holder(&self, buffers: &[u64]) -> Option<ThreadId> {
+        if self.lent.is_empty() {
+            return None;
+        }
+        buffers.iter().find_map(|id| self.lent.get(id).copied())
+    }
+}
+
+impl Entry<'_> {
+    /// The number of the submit that is to be made now.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.submitted + 1
+    }
+
+    /// The submit was made.
+    pub(crate) fn made(mut self, cargo: Cargo) -> u64 {
+        self.0.submitted += 1;
+        let index = self.0.submitted;
+        self.0.flights.push_back((index, cargo));
+        index
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.gate.lock().lent.remove(&self.buffer);
+        self.gate.returned.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_never_waits_for_itself() {
+        let gate = Gate::default();
+        let loan = gate.lend(1).unwrap();
+        assert!(gate.lend(1).is_err());
+        assert!(gate.enter(&[2, 1]).is_err());
+        assert!(gate.enter(&[2, 3]).is_ok());
+        assert!(gate.holds([1].into_iter()));
+        drop(loan);
+        assert!(gate.enter(&[1]).is_ok());
+    }
+
+    #[test]
+    fn a_submit_waits_for_another_threads_loan() {
+        let gate = Gate::default();
+        thread::scope(|scope| {
+            let loan = gate.lend(1).unwrap();
+            let entering = scope.spawn(|| gate.enter(&[1]).map(|_| ()).is_ok());
+            thread::sleep(Duration::from_millis(30));
+            assert!(!entering.is_finished());
+            drop(loan);
+            assert!(entering.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn cargo_leaves_in_order() {
+        let gate = Gate::default();
+        for _ in 0..3 {
+            let entry = gate.enter(&[]).unwrap();
+            entry.made(Cargo::default());
+        }
+        gate.reap(2);
+        assert_eq!(gate.lock().flights.len(), 1);
+        assert_eq!(gate.submitted(), 3);
+    }
+}

@@ -1,7 +1,45 @@
 //! Tests for backends, and a backend for tests.
-#![forbid(unsafe_code)]
+//!
+//! # The conformance suite
+//! Every sentence of the contract in `warploom-core` is a named case, and every case runs on every
+//! device a backend finds. A backend's whole test is
+//!
+//! ```no_run
+//! # const ENTRY: warploom_core::BackendEntry = warploom_core::BackendEntry::new(
+//! #     warploom_core::BackendId::new("mine"), || Err(warploom_core::LoadError::absent("")));
+//! fn main() {
+//!     warploom_testkit::main(&[ENTRY]);
+//! }
+//! ```
+//!
+//! in `tests/conformance.rs`, with `harness = false` in its manifest. The usual arguments of test
+//! binaries work: `cargo test --test conformance -- mine:0::queue`. A case that cannot run on a
+//! device says why and counts as ignored. When `WARPLOOM_REQUIRE` names the backend (a comma list),
+//! its absence is a failure. [`run`] is the same suite for those with a harness of their own; it
+//! returns plain [`CaseReport`]s.
+//!
+//! # The fake
+//! [`FakeBackend`] is a backend of scripted devices: any identity, any memory size, any failure at
+//! any call. It passes the suite. Its [`Flaw`]s are mistakes real backends make, and each of them
+//! makes the suite fail, which is how we know that the suite can.
+#![deny(unsafe_code)]
 
-use warploom_core::BackendEntry;
+mod case;
+mod conformance;
+mod expect;
+pub mod fake;
+mod harness;
+mod kernels;
+mod noise;
+mod programs;
+mod rig;
+mod run;
+mod session;
+mod watchdog;
 
-/// Runs the conformance suite.
-pub fn main(_entries: &[BackendEntry]) {}
+pub use case::{Case, CaseReport, Outcome};
+pub use conformance::cases;
+pub use expect::Expect;
+pub use fake::{FakeBackend, FakeDevice, Flaw};
+pub use harness::{main, main_with};
+pub use run::{Options, run};

@@ -221,19 +221,36 @@ pub(crate) fn find_overlap(claims: &[Claim]) -> Option<[usize; 2]> {
     })
 }
 
-/// Calls `run` while every range of `claims` is locked as claimed. They are in order: buffer by
-/// buffer, all ranges of one buffer at once.
-pub(crate) fn locked(claims: &[Claim], run: &mut dyn FnMut()) {
+/// What to do when something is in the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Patience {
+    /// Wait until it is gone.
+    Wait,
+    /// Leave it for later.
+    Try,
+}
+
+/// Calls `run` while every range of `claims` is locked as claimed; false when a lock was not to
+/// be had without waiting, and that was not wanted. The claims are in order: buffer by buffer, all
+/// ranges of one buffer at once.
+pub(crate) fn locked(claims: &[Claim], patience: Patience, run: &mut dyn FnMut()) -> bool {
     let Some(first) = claims.first() else {
-        return run();
+        run();
+        return true;
     };
     let here = |claim: &&Claim| Arc::ptr_eq(&claim.buffer, &first.buffer);
     let (same, rest) = claims.split_at(claims.iter().take_while(here).count());
+    let (lock, spans) = (
+        &first.buffer.lock,
+        same.iter().map(|claim| claim.span.clone()),
+    );
     // The guards live on the stack of this recursion: no list to allocate, and a panic in `run`
     // gives every lock back.
-    let spans = same.iter().map(|claim| claim.span.clone());
-    let _held = first.buffer.lock.acquire(spans);
-    locked(rest, run);
+    let held = match patience {
+        Patience::Wait => Some(lock.acquire(spans)),
+        Patience::Try => lock.try_acquire(spans),
+    };
+    held.is_some_and(|_held| locked(rest, patience, run))
 }
 
 impl Drop for Claim {
@@ -315,7 +332,7 @@ mod tests {
                 let claim = claim(&buffer, range, true);
                 let both = &both;
                 scope.spawn(move || {
-                    locked(&[claim], &mut || {
+                    locked(&[claim], Patience::Wait, &mut || {
                         both.wait();
                     });
                 });
@@ -333,7 +350,7 @@ mod tests {
                     for _ in 0..rounds {
                         let mut claims = pair.map(|buffer| claim(buffer, 0..8, true));
                         put_in_order(&mut claims);
-                        locked(&claims, &mut || {
+                        locked(&claims, Patience::Wait, &mut || {
                             for claim in &claims {
                                 let all = claim.span().bytes.clone();
                                 // SAFETY: `locked` excludes everyone else here.
@@ -349,12 +366,30 @@ mod tests {
     }
 
     #[test]
+    fn trying_takes_every_lock_or_none() {
+        let (a, b) = (buffer(8), buffer(8));
+        let mut both = [&a, &b].map(|buffer| claim(buffer, 0..8, true));
+        put_in_order(&mut both);
+        for one in [&a, &b].map(|buffer| [claim(buffer, 4..8, false)]) {
+            locked(&one, Patience::Wait, &mut || {
+                let ran = locked(&both, Patience::Try, &mut || panic!("it is locked"));
+                assert!(!ran);
+            });
+        }
+        let mut ran = false;
+        assert!(locked(&both, Patience::Try, &mut || ran = true));
+        assert!(ran);
+    }
+
+    #[test]
     fn a_panic_gives_the_locks_back() {
         let buffer = buffer(8);
         let claims = [claim(&buffer, 0..8, true)];
-        let caught = std::panic::catch_unwind(|| locked(&claims, &mut || panic!("on purpose")));
+        let caught = std::panic::catch_unwind(|| {
+            locked(&claims, Patience::Wait, &mut || panic!("on purpose"))
+        });
         assert!(caught.is_err());
-        locked(&claims, &mut || {});
+        assert!(locked(&claims, Patience::Try, &mut || {}));
     }
 
     #[test]

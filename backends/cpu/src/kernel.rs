@@ -7,7 +7,8 @@ use rayon::ThreadPool;
 use warploom_core::host::{FnKernel, run_caught};
 use warploom_core::{Arg, Grid, HostArg, HostCall, Kernel, Result};
 
-use crate::buffer::{Claim, locked};
+use crate::buffer::{Patience, locked};
+use crate::link::Operands;
 
 /// A kernel of ours, seen through the contract.
 pub(crate) fn own(kernel: &Arc<dyn Kernel>) -> Result<Arc<FnKernel>> {
@@ -18,11 +19,11 @@ pub(crate) fn own(kernel: &Arc<dyn Kernel>) -> Result<Arc<FnKernel>> {
     })
 }
 
-/// Runs a kernel on `pool`, with its ranges locked, and returns when it is over. `scalars` carry
-/// the index of their argument, as claims do.
+/// Runs a kernel on `pool`, with its ranges locked, and gives its outcome; nothing when a range is
+/// in use and there is no patience. `scalars` carry the index of their argument, as claims do.
 ///
-/// The locks are taken by the calling thread, before a thread of the pool is occupied: a kernel
-/// that waits for memory never keeps another from running.
+/// The locks are taken by the calling thread. One that waits is never one of the pool: there it
+/// would keep others from running.
 ///
 /// # Safety
 /// The claims are in order, and [`find_overlap`](crate::buffer::find_overlap) found nothing.
@@ -30,11 +31,12 @@ pub(crate) unsafe fn run(
     pool: &ThreadPool,
     kernel: &FnKernel,
     grid: Grid,
-    claims: &[Claim],
-    scalars: &[(usize, Arg)],
-) -> Result<()> {
-    let mut outcome = Ok(());
-    locked(claims, &mut || {
+    operands: &Operands,
+    patience: Patience,
+) -> Option<Result<()>> {
+    let Operands { claims, scalars } = operands;
+    let mut outcome = None;
+    locked(claims, patience, &mut || {
         let count = claims.len() + scalars.len();
         let mut args = Vec::with_capacity(count);
         args.resize_with(count, || HostArg::Scalar(Arg::U32(0)));
@@ -53,9 +55,10 @@ pub(crate) unsafe fn run(
         for (index, scalar) in scalars {
             args[*index] = HostArg::Scalar(scalar.clone());
         }
+        let (device, name, run) = (kernel.device(), kernel.name(), kernel.function());
         let mut call = HostCall::new(grid, args);
-        outcome = pool
-            .install(|| run_caught(kernel.device(), kernel.name(), kernel.function(), &mut call));
+        // On a thread of the pool this is a plain call.
+        outcome = Some(pool.install(|| run_caught(device, name, run, &mut call)));
     });
     outcome
 }

@@ -32,6 +32,7 @@ mod device;
 mod error;
 mod event;
 mod kernel;
+mod link;
 mod monitor;
 mod probe;
 mod queue;

@@ -10,7 +10,8 @@ use crate::device::Core;
 use crate::error::{no_thread, overlap};
 use crate::event::CpuEvent;
 use crate::kernel;
-use crate::worker::{Command, Link, Operands, Worker};
+use crate::link::{Command, Link, Operands};
+use crate::worker::Worker;
 
 /// A queue with a thread of its own.
 #[derive(Debug)]
@@ -152,10 +153,13 @@ impl Drop for CpuQueue {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        // A queue can be owned by a kernel it has launched, and then dies on its own thread.
-        if thread.thread().id() != thread::current().id() {
+        // A kernel can own the queue that runs it. On either of these threads, joining would wait
+        // for what is below on this very stack; the thread ends by itself when all is done.
+        let own = thread.thread().id() == thread::current().id();
+        let inside = self.core.pool().current_thread_index().is_some();
+        if !own && !inside {
             // It ends: every event it may wait for was recorded before, so its queue reaches it
-            // without this one. A panic of the thread is impossible to report from here.
+            // without this one. The thread catches all panics, so there is nothing to report.
             let _ = thread.join();
         }
     }

@@ -102,6 +102,19 @@ impl RangeLock {
         RangeGuard { lock: self, ticket }
     }
 
+    /// Takes all of `spans`, unless that would mean to wait.
+    pub(crate) fn try_acquire(&self, spans: impl Iterator<Item = Span>) -> Option<RangeGuard<'_>> {
+        let ticket = self.book.with(|book| {
+            let ticket = book.enter(spans);
+            let clear = book.clear(ticket);
+            if !clear {
+                book.leave(ticket);
+            }
+            clear.then_some(ticket)
+        });
+        ticket.map(|ticket| RangeGuard { lock: self, ticket })
+    }
+
     /// One range.
     pub(crate) fn acquire_one(&self, span: Span) -> RangeGuard<'_> {
         self.acquire(std::iter::once(span))
@@ -173,6 +186,19 @@ mod tests {
             drop(held);
         });
         assert!(lock.book.with(|book| book.entries.is_empty()));
+    }
+
+    #[test]
+    fn trying_takes_all_or_leaves_no_trace() {
+        let lock = RangeLock::default();
+        let held = lock.acquire_one(Span::write(0..8));
+        let spans = || [Span::write(8..16), Span::read(7..8)].into_iter();
+        assert!(lock.try_acquire(spans()).is_none());
+        assert_eq!(lock.book.with(|book| book.entries.len()), 1);
+        drop(held);
+        let held = lock.try_acquire(spans());
+        assert!(held.is_some());
+        assert!(lock.try_acquire(spans()).is_none());
     }
 
     #[test]

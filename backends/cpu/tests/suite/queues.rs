@@ -74,22 +74,29 @@ fn neither_copy_nor_launch_blocks_the_host() {
     event.wait(Some(PATIENCE)).unwrap();
 }
 
-#[test]
-fn a_thousand_commands_keep_their_order() {
+/// Short copies and long ones take different roads between the launches.
+#[rstest::rstest]
+#[case(16, 1000)]
+#[case(100_000, 50)]
+fn many_commands_keep_their_order(#[case] bytes: u64, #[case] rounds: u32) {
     let device = open();
     let (mut queue, kernel) = (queue(&device, "one"), step(&device));
-    let (a, b) = (buffer(&device, 16), buffer(&device, 16));
-    let rounds = if cfg!(miri) { 20 } else { 1000 };
+    let (a, b) = (buffer(&device, bytes), buffer(&device, bytes));
+    let rounds = if cfg!(miri) { rounds / 50 } else { rounds };
     let mut expected = 0_u32;
     for round in 0..rounds {
         let args = [Slice::whole(&a).into(), Arg::U32(round)];
         queue.launch(&kernel, ONE, &args).unwrap();
         queue.copy(&Slice::whole(&a), &Slice::whole(&b)).unwrap();
+        queue.copy(&Slice::whole(&b), &Slice::whole(&a)).unwrap();
         expected = expected.wrapping_mul(round).wrapping_add(1);
     }
-    let mut all = [0; 16];
+    let mut all = vec![0; usize::try_from(bytes).unwrap()];
     queue.download(&Slice::whole(&b), &mut all).unwrap();
-    assert_eq!(all[..4], expected.to_ne_bytes());
+    assert!(
+        all.chunks_exact(4)
+            .all(|four| four == expected.to_ne_bytes())
+    );
 }
 
 #[test]
@@ -191,8 +198,9 @@ fn dropping_a_queue_finishes_its_work() {
     assert_eq!(bytes_of(&data), 21_u32.to_ne_bytes());
 }
 
-#[test]
-fn a_queue_may_die_on_its_own_thread() {
+/// The queue is dropped by its kernel as it runs, or with it when the command is over.
+#[rstest::rstest]
+fn a_queue_may_die_of_its_own_work(#[values(false, true)] while_running: bool) {
     struct Tell(Arc<Meeting>);
     impl Drop for Tell {
         fn drop(&mut self) {
@@ -207,8 +215,10 @@ fn a_queue_may_die_on_its_own_thread() {
         let owned = (Arc::clone(&slot), Tell(Arc::clone(&gone)));
         let gate = Arc::clone(&gate);
         custom(&device, move |_| {
-            let _owned = &owned;
             gate.until(1);
+            if while_running {
+                drop(owned.0.lock().unwrap().take());
+            }
         })
     };
     let mut queue = queue(&device, "one");

@@ -109,7 +109,7 @@ mod tests {
         let data = Arc::into_raw(Arc::clone(&signal));
         assert_eq!(Arc::strong_count(&signal), 2);
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| signal.wait(Duration::from_secs(60)));
+            let waiter = scope.spawn(|| signal.wait(Duration::from_mins(1)));
             raise(std::ptr::null_mut(), 0, data.cast_mut().cast());
             assert!(waiter.join().unwrap());
         });

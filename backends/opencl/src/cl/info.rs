@@ -1,5 +1,7 @@
 //! Asking platforms and devices about themselves.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use opencl3::device::{
     CL_DEVICE_TYPE, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CUSTOM, get_device_data, get_device_ids,
 };
@@ -26,8 +28,17 @@ unsafe impl Send for DeviceHandle {}
 // SAFETY: as above.
 unsafe impl Sync for DeviceHandle {}
 
+/// Held while platforms and devices are listed. The first listing starts the drivers, and `PoCL` 3.1
+/// shows a second thread devices that are half made: none at all, or a crash.
+static LISTING: Mutex<()> = Mutex::new(());
+
+fn listing() -> MutexGuard<'static, ()> {
+    LISTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Every platform, in the loader's order.
 pub(crate) fn platforms() -> Driven<Vec<Platform>> {
+    let _alone = listing();
     let ids = get_platform_ids().map_err(during("clGetPlatformIDs"))?;
     Ok(ids.into_iter().map(Platform).collect())
 }
@@ -36,6 +47,7 @@ impl Platform {
     /// Every device, in the driver's order. Custom ones, which run no kernels of ours, do not
     /// belong to "all" by the specification; runtimes that count them in are corrected.
     pub(crate) fn devices(self) -> Driven<Vec<DeviceHandle>> {
+        let _alone = listing();
         let ids = get_device_ids(self.0, CL_DEVICE_TYPE_ALL).map_err(during("clGetDeviceIDs"))?;
         let devices = ids.into_iter().map(DeviceHandle);
         let custom = |device: &DeviceHandle| {

@@ -16,7 +16,6 @@ use crate::lane::Lane;
 pub(crate) struct DeviceMemory {
     context: Arc<Context>,
     address: sys::CUdeviceptr,
-    bytes: u64,
 }
 
 impl DeviceMemory {
@@ -29,12 +28,9 @@ impl DeviceMemory {
         if !has_room(context, status)? {
             return Ok(None);
         }
-        let bytes = bytes as u64;
-        context.hold(bytes);
         Ok(Some(Self {
             context: Arc::clone(context),
             address,
-            bytes,
         }))
     }
 }
@@ -47,7 +43,6 @@ impl Drop for DeviceMemory {
             let status = unsafe { driver.cuMemFree_v2(self.address) };
             self.context.check_freed(status);
         }
-        self.context.give_back(self.bytes);
     }
 }
 
@@ -143,6 +138,31 @@ pub(crate) struct CudaBuffer {
     kind: MemoryKind,
     bytes: u64,
     place: Place,
+    // After the memory, so that it is not counted as given back before it is.
+    _held: Held,
+}
+
+/// Bytes that count as held while this lives.
+#[derive(Debug)]
+struct Held {
+    context: Arc<Context>,
+    bytes: u64,
+}
+
+impl Held {
+    fn new(context: &Arc<Context>, bytes: u64) -> Self {
+        context.hold(bytes);
+        Self {
+            context: Arc::clone(context),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.context.give_back(self.bytes);
+    }
 }
 
 /// Where the bytes of a buffer are, for a driver call.
@@ -175,6 +195,7 @@ impl CudaBuffer {
             kind,
             bytes,
             place,
+            _held: Held::new(context, bytes),
         }))
     }
 

@@ -104,7 +104,7 @@ impl Context {
         Ok((free as u64, total as u64))
     }
 
-    /// Device memory that buffers hold.
+    /// What buffers hold, of any kind.
     pub(crate) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }

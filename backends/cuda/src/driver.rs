@@ -116,11 +116,20 @@ entry_points! {
         fn cuEventQuery(event: sys::CUevent);
         fn cuEventSynchronize(event: sys::CUevent);
         fn cuEventDestroy_v2(event: sys::CUevent);
-        fn cuModuleLoadDataEx(module: *mut sys::CUmodule, image: *const c_void, count: c_uint, options: *mut sys::CUjit_option, values: *mut *mut c_void);
+        fn cuModuleLoadDataEx(
+            module: *mut sys::CUmodule, image: *const c_void,
+            count: c_uint, options: *mut sys::CUjit_option, values: *mut *mut c_void
+        );
         fn cuModuleUnload(module: sys::CUmodule);
         fn cuModuleGetFunction(function: *mut sys::CUfunction, module: sys::CUmodule, name: *const c_char);
         fn cuFuncGetAttribute(value: *mut c_int, attribute: sys::CUfunction_attribute, function: sys::CUfunction);
-        fn cuLaunchKernel(function: sys::CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: sys::CUstream, params: *mut *mut c_void, extra: *mut *mut c_void);
+        fn cuLaunchKernel(
+            function: sys::CUfunction,
+            grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
+            block_x: c_uint, block_y: c_uint, block_z: c_uint,
+            shared_bytes: c_uint, stream: sys::CUstream,
+            params: *mut *mut c_void, extra: *mut *mut c_void
+        );
     }
     plain {
         // Bindings from 13.0 on have only `_v2`, which drivers before 12.8 lack; this one is in all.

@@ -90,7 +90,8 @@ impl Module {
             let log = format!("{}\n{}", driver.explain(status), words.trim());
             return Err(ModuleError::Refused {
                 status,
-                log: log.trim_end().to_owned(),
+                // It ends an error message, and those have no full stop.
+                log: log.trim_end().trim_end_matches('.').to_owned(),
             });
         }
         context.check(status)?;

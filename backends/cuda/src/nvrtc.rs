@@ -285,7 +285,9 @@ impl Nvrtc {
         let code = unsafe { (self.compile)(program.program, count, options.as_ptr()) };
         if code == COMPILATION {
             let log = program.read(self.log).unwrap_or_default();
-            let log = String::from_utf8_lossy(&log).trim().to_owned();
+            // It ends an error message, and those have no full stop.
+            let log = String::from_utf8_lossy(&log);
+            let log = log.trim().trim_end_matches('.').to_owned();
             return Err(NvrtcError::Source { log });
         }
         self.check("nvrtcCompileProgram", code)?;

@@ -33,6 +33,7 @@ mod error;
 mod event;
 pub mod host;
 mod kernel;
+mod lease;
 pub mod memory;
 mod name;
 mod physical;
@@ -54,6 +55,10 @@ pub use error::{Code, Coded, DeviceError, Result, UsageError};
 pub use event::Event;
 pub use host::{HostArg, HostCall, HostFn};
 pub use kernel::{Kernel, KernelCode, KernelSource, Language, Math, Param};
+pub use lease::{
+    CancelToken, DeskDevice, DeviceLeases, Holder, Lease, LeaseCapacity, LeaseDesk, LeaseError,
+    LeaseRequest, default_ledger_dir,
+};
 pub use memory::{MemoryKind, MemoryType, MemoryUse, Space};
 pub use name::{MAX_NAME, Name, NameError, nearest};
 pub use physical::{IdentityError, Luid, PciAddress, PhysicalKey, Uuid};

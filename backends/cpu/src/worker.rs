@@ -75,11 +75,16 @@ impl Worker {
 
     /// Runs `f`; when it panics, the queue has failed.
     fn guarded<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        catch_unwind(AssertUnwindSafe(f))
-            .inspect_err(|_| self.link.fail(panicked(self.core.id())))
-            // The payload is leaked: its own destructor may be what panics next.
-            .map_err(std::mem::forget)
-            .ok()
+        let payload = match catch_unwind(AssertUnwindSafe(f)) {
+            Ok(result) => return Some(result),
+            Err(payload) => payload,
+        };
+        self.link.fail(panicked(self.core.id()));
+        // What was thrown may panic as it is dropped, and what that throws, too. Two are enough.
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(second);
+        }
+        None
     }
 
     /// The outcome of a command; nothing when it would have to wait and must not.

@@ -133,17 +133,23 @@ impl Rig {
         Ok(Slow { spin, rounds })
     }
 
+    /// Turns the slow kernel more and more often until it takes long enough.
     fn pace(&self, spin: &Loaded) -> Verdict<u32> {
+        const ENOUGH: Duration = Duration::from_millis(50);
         let mut queue = self.queue()?;
         let words = self.holding(&mut queue, &[7u32, 0])?;
-        let mut rounds = 1u32 << 10;
-        loop {
+        let mut time = |rounds: u32| -> Verdict<Duration> {
             let begun = Instant::now();
             let args = [words.clone().into(), Arg::U32(rounds), Arg::U32(1)];
             spin.line(&mut queue, 1, &args)?;
             done(&queue.record()?)?;
-            let took = begun.elapsed();
-            if took >= Duration::from_millis(50) || rounds >= 1 << 29 {
+            Ok(begun.elapsed())
+        };
+        // The first launch may compile, and any launch may be unlucky: the faster of two counts.
+        let mut rounds = 1u32 << 10;
+        loop {
+            let took = time(rounds)?.min(time(rounds)?);
+            if took >= ENOUGH || rounds >= 1 << 29 {
                 let scale = (0.1 / took.as_secs_f64()).clamp(0.25, 2.0);
                 #[expect(
                     clippy::cast_possible_truncation,

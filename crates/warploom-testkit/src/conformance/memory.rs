@@ -161,10 +161,11 @@ fn buffers_do_not_share_bytes(rig: &Rig) -> Verdict {
 fn too_much_is_out_of_memory(rig: &Rig) -> Verdict {
     let (kind, limits) = (rig.local()?, rig.info().limits);
     let total = rig.device.memory()?.total.max(rig.info().total_memory);
-    // Far beyond any memory, where one allocation may ask for that.
+    // Beyond this memory, or any, where one allocation may ask for that.
     let at_once = limits.max_alloc.min(1 << 50);
+    let beyond = at_once >= 1 << 44 || (total > 0 && at_once > total);
     let mut held: Vec<Arc<dyn Buffer>> = Vec::new();
-    let (asked, error) = if at_once > total.max(1 << 44) {
+    let (asked, error) = if beyond {
         (at_once, rig.device.alloc(kind, at_once).err())
     } else if total == 0 {
         return Err(Stop::skip("the memory's size is unknown"));

@@ -129,10 +129,16 @@ fn overlaps(
     let words = rig.holding(&mut busy, &[1u32, 0])?;
     done(&busy.record()?)?;
     for tenths in [2u32, 2, 4, 4, 8, 8] {
+        let before = busy.record()?;
         slow.start(&mut busy, &words, tenths, 1)?;
         let long = busy.record()?;
+        // The long one must have begun, or the short one merely came first.
+        done(&before)?;
+        std::thread::sleep(Duration::from_millis(30));
         short(&mut free)?;
         done(&free.record()?)?;
+        // If they took turns, the long one's end is at most a moment away.
+        std::thread::sleep(Duration::from_millis(20));
         let overlapped = !long.is_done()?;
         done(&long)?;
         if overlapped {

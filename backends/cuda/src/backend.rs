@@ -10,7 +10,7 @@ use warploom_core::{
 use crate::context::Context;
 use crate::device::{CudaDevice, Opened};
 use crate::driver::Driver;
-use crate::error::{Status, start_hint};
+use crate::error::{Status, code, start_hint};
 use crate::nvrtc::NvrtcChoice;
 use crate::{ID, KINDS, probe};
 
@@ -97,7 +97,9 @@ impl GpuBackend for CudaBackend {
     fn open(&self, ordinal: u32) -> Result<Arc<dyn Device>> {
         let id = DeviceId::new(ID, ordinal);
         let driver = self.driver;
-        self.ready()?;
+        if !self.ready()? {
+            return Err(Status::new("cuInit", code::NO_DEVICE).error(driver, id));
+        }
         let found = probe::Found::at(driver, ordinal).map_err(|status| status.error(driver, id))?;
         let mut info = found.describe(driver, self.nvrtc.get().is_ok());
         let capability = found.capability(driver);

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cudarc::driver::sys;
-use warploom_core::{DeviceError, DeviceId, Result};
+use warploom_core::{DeviceError, DeviceId, MemoryKind, Result, memory};
 
 use crate::driver::Driver;
-use crate::error::Status;
+use crate::error::{Status, code};
 use crate::handle::Foreign;
 
 /// A retained primary context. Everything made in it holds it, so it ends last.
@@ -58,7 +58,7 @@ impl Context {
         if let Some(lost) = self.lost.get() {
             return Err(lost.clone());
         }
-        self.check(self.bind())?;
+        self.check_call(self.bind())?;
         Ok(self.driver)
     }
 
@@ -74,6 +74,17 @@ impl Context {
 
     /// The error of a call, if it has one. A loss is remembered.
     pub(crate) fn check(&self, status: Status) -> Result<()> {
+        if status.code() == code::OUT_OF_MEMORY {
+            // A stream, a launch or an event needs some memory too; the driver does not say how
+            // much. Callers that know what they asked for look at the status first.
+            tracing::debug!(device = %self.id, call = status.call(), "no room");
+            return Err(self.no_room(memory::CUDA_DEVICE, 0));
+        }
+        self.check_call(status)
+    }
+
+    /// The same for calls that need no memory, of which `check` itself makes use.
+    fn check_call(&self, status: Status) -> Result<()> {
         if status.is_ok() {
             return Ok(());
         }
@@ -100,8 +111,20 @@ impl Context {
         let (mut free, mut total) = (0_usize, 0_usize);
         // SAFETY: a context is current, and both places are writable.
         let status = unsafe { driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
-        self.check(status)?;
+        self.check_call(status)?;
         Ok((free as u64, total as u64))
+    }
+
+    /// There is no room for `asked` bytes of `kind`.
+    pub(crate) fn no_room(&self, kind: MemoryKind, asked: u64) -> DeviceError {
+        // Nobody counts the host's lockable memory.
+        let counted = (kind == memory::CUDA_DEVICE).then(|| self.memory());
+        DeviceError::OutOfMemory {
+            device: self.id,
+            kind,
+            asked,
+            free: counted.and_then(Result::ok).map(|(free, _)| free),
+        }
     }
 
     /// What buffers hold, of any kind.

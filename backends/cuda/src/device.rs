@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use warploom_core::{
-    Buffer, Device, DeviceError, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse, Queue,
-    QueueDesc, Result, memory,
+    Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc,
+    Result,
 };
 
 use crate::buffer::CudaBuffer;
@@ -66,8 +66,10 @@ impl Opened {
 
     /// Has every lane let go of what finished work used; with `wait`, of all it keeps.
     fn reclaim(&self, wait: bool) -> Result<()> {
-        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let lanes: Vec<_> = lanes.iter().filter_map(Weak::upgrade).collect();
+        let lanes: Vec<Arc<Lane>> = {
+            let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.iter().filter_map(Weak::upgrade).collect()
+        };
         lanes.iter().try_for_each(|lane| lane.reclaim(wait))
     }
 }
@@ -118,15 +120,7 @@ impl Device for CudaDevice {
         if let Some(buffer) = self.find_room(kind, bytes)? {
             return Ok(Arc::new(buffer));
         }
-        // Nobody counts the host's lockable memory.
-        let counted = (kind == memory::CUDA_DEVICE).then(|| self.opened.context().memory());
-        let free = counted.and_then(Result::ok).map(|(free, _)| free);
-        Err(DeviceError::OutOfMemory {
-            device: self.info.id,
-            kind,
-            asked: bytes,
-            free,
-        })
+        Err(self.opened.context().no_room(kind, bytes))
     }
 
     fn queue(&self, desc: &QueueDesc) -> Result<Box<dyn Queue>> {

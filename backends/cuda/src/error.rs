@@ -107,8 +107,8 @@ impl Status {
         )
     }
 
-    /// The error for callers. Out of memory is told where it is known what was asked for, so it
-    /// is only a driver error here.
+    /// The error for callers. Out of memory is told by `Context`, which knows more; here it is
+    /// only a driver error.
     pub(crate) fn error(self, driver: &Driver, device: DeviceId) -> DeviceError {
         self.classify(device, &driver.explain(self))
     }

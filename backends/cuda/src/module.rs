@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::Arc;
 
 use cudarc::driver::sys;
-use warploom_core::{DeviceError, Result};
+use warploom_core::{DeviceError, Result, memory};
 
 use crate::context::Context;
 use crate::error::{Status, code};
@@ -84,6 +84,10 @@ impl Module {
                 values.as_mut_ptr(),
             )
         };
+        if status.code() == code::OUT_OF_MEMORY {
+            let error = context.no_room(memory::CUDA_DEVICE, image.len() as u64);
+            return Err(error.into());
+        }
         if status.is_build() {
             let words = CStr::from_bytes_until_nul(&log).unwrap_or_default();
             let words = words.to_string_lossy();

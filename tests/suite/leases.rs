@@ -1,0 +1,1 @@
+//! Leases on the devices that are really there.

@@ -37,16 +37,16 @@ pub(crate) fn memory_of_dropped_buffers_is_found_again() {
     let rest = device_memory(&device, 24 << 20);
     // SAFETY: it does not load.
     let source = unsafe { KernelSource::vouch("fill", KernelCode::Ptx(PTX), &[], [1; 3]) };
-    let full = |asked| DeviceError::OutOfMemory {
+    let no_room = |asked| DeviceError::OutOfMemory {
         device: device.info().id,
         kind: memory::CUDA_DEVICE,
         asked,
         free: Some(0),
     };
     let error = device.kernel(&source).expect_err("no room");
-    assert_eq!(error, full(PTX.len() as u64 + 1));
+    assert_eq!(error, no_room(PTX.len() as u64 + 1));
     let error = device.queue(&QueueDesc::default()).expect_err("no room");
-    assert_eq!(error, full(0));
+    assert_eq!(error, no_room(0));
     drop((kept, rest));
     device_memory(&device, PIECE);
 }

@@ -237,3 +237,82 @@ impl Buffer for OpenClBuffer {
         visit.map_err(|failure| failure.using(self.opened.id, self.kind, self.bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::memory::OPENCL_PINNED;
+
+    use super::*;
+    use crate::account::Account;
+
+    fn pinned(opened: &Arc<Opened>) -> OpenClBuffer {
+        let mem = cl::Mem::create(&opened.context, 64, true).unwrap();
+        let entry = Account::new(0).book(64, true).unwrap();
+        OpenClBuffer::new(Arc::clone(opened), mem, OPENCL_PINNED, 64, entry)
+    }
+
+    fn queue(opened: &Opened) -> Arc<cl::Queue> {
+        Arc::new(cl::Queue::create(&opened.context, opened.device).unwrap())
+    }
+
+    #[test]
+    fn failed_work_is_reported_once_by_the_next_visit() {
+        let Some(opened) = Opened::first() else {
+            return;
+        };
+        let (buffer, queue) = (pinned(&opened), queue(&opened));
+        let event = cl::Event::by_hand(&opened.context);
+        event.end(-5);
+        enqueue(&queue, [&buffer; 2], || Ok(event)).unwrap();
+        let mut visits = 0;
+        assert!(buffer.with_host(&mut |_| visits += 1).is_err());
+        assert_eq!(visits, 0, "nobody sees what failed work left");
+        buffer.with_host(&mut |_| visits += 1).unwrap();
+        assert_eq!(visits, 1);
+    }
+
+    #[test]
+    fn uses_are_one_per_queue_and_forget_queues_that_are_gone() {
+        let Some(opened) = Opened::first() else {
+            return;
+        };
+        let buffer = pinned(&opened);
+        let count = || lock(buffer.uses.as_ref().unwrap()).0.len();
+        let done = || {
+            let event = cl::Event::by_hand(&opened.context);
+            event.end(0);
+            Ok(event)
+        };
+        let (first, second) = (queue(&opened), queue(&opened));
+        for _ in 0..3 {
+            enqueue(&first, [&buffer; 2], done).unwrap();
+            enqueue(&second, [&buffer; 2], done).unwrap();
+        }
+        assert_eq!(count(), 2);
+        drop(first);
+        let third = queue(&opened);
+        enqueue(&third, [&buffer; 2], done).unwrap();
+        assert_eq!(count(), 2, "the first is gone and done");
+        buffer.with_host(&mut |_| {}).unwrap();
+        assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn the_same_part_is_the_same_sub_buffer_until_it_is_old() {
+        let Some(opened) = Opened::first() else {
+            return;
+        };
+        let len = 1 << 20;
+        let mem = cl::Mem::create(&opened.context, len, false).unwrap();
+        let mut parts = Parts::default();
+        let first = parts.find(&mem, 4096, 64).unwrap();
+        for at in 0..MOST_PARTS as u64 + 10 {
+            parts.find(&mem, at * 4096, 128).unwrap();
+            let again = parts.find(&mem, 4096, 64).unwrap();
+            assert!(Arc::ptr_eq(&again, &first), "used all the time, so kept");
+        }
+        assert_eq!(parts.0.len(), MOST_PARTS);
+        let oldest = parts.0.iter().all(|part| (part.0, part.1) != (0, 128));
+        assert!(oldest, "not used again, so gone");
+    }
+}

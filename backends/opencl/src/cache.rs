@@ -11,7 +11,7 @@
 //! ```
 //! Numbers are little-endian; the checksum is over key and binary.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -107,24 +107,39 @@ impl BinaryCache {
     }
 
     fn write(&self, path: &Path, file: &[u8]) -> io::Result<()> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
         make_private(&self.dir)?;
-        // Process and counter make the name unique on one machine; `create_new` covers machines
-        // that share a home directory.
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}-{count}.{UNFINISHED}", std::process::id());
-        let unfinished = self.dir.join(name);
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&unfinished)
-            .and_then(|mut to| to.write_all(file))
+        let (unfinished, mut to) = self.unfinished()?;
+        let written = to
+            .write_all(file)
             .and_then(|()| fs::rename(&unfinished, path));
         if written.is_err() {
-            // It may not even exist; there is nothing more to do about it.
+            // Should this fail as well, the file is abandoned and goes with the next tidying.
             let _ = fs::remove_file(&unfinished);
         }
         written
+    }
+
+    /// A new file that is nobody else's.
+    fn unfinished(&self) -> io::Result<(PathBuf, File)> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        // Process and counter are unique among the living of one machine. The dead, and machines
+        // that share a home directory, may have taken a name; then the next one is tried.
+        let attempt = || {
+            let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}-{count}.{UNFINISHED}", std::process::id());
+            let path = self.dir.join(name);
+            let file = OpenOptions::new().write(true).create_new(true).open(&path);
+            file.map(|file| (path, file))
+        };
+        let mut tries = 0;
+        loop {
+            match attempt() {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => {
+                    tries += 1;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 }
 
@@ -273,6 +288,21 @@ mod tests {
     }
 
     #[test]
+    fn names_taken_by_others_are_left_to_them() {
+        let (_dir, cache) = cache();
+        fs::create_dir_all(&cache.dir).unwrap();
+        let me = std::process::id();
+        // Tests beside this one use the counter too; take more names than they can.
+        for count in 0..90 {
+            fs::write(cache.dir.join(format!("{me}-{count}.part")), b"theirs").unwrap();
+        }
+        cache.store(&key("a"), b"binary");
+        assert!(cache.load(&key("a")).is_some());
+        let theirs = fs::read(cache.dir.join(format!("{me}-89.part"))).unwrap();
+        assert_eq!(theirs, b"theirs");
+    }
+
+    #[test]
     fn readers_see_whole_files_while_writers_race() {
         let (_dir, cache) = cache();
         let binary = |fill: u8| vec![fill; 50_000];
@@ -300,7 +330,7 @@ mod tests {
         let (_dir, cache) = cache();
         for (age, name) in ["new", "middle", "old"].iter().enumerate() {
             cache.store(&key(name), &[0; 1000]);
-            let file = fs::File::open(cache.dir.join(key(name).file_name())).unwrap();
+            let file = File::open(cache.dir.join(key(name).file_name())).unwrap();
             let written = SystemTime::now() - Duration::from_secs(100 * age as u64);
             file.set_modified(written).unwrap();
         }

@@ -30,6 +30,28 @@ pub(crate) struct Opened {
     pub(crate) context: cl::Context,
 }
 
+#[cfg(test)]
+impl Opened {
+    /// The first device there is, for tests that look inside; says so when there is none.
+    pub(crate) fn first() -> Option<Arc<Self>> {
+        Self::first_with(Caps::empty())
+    }
+
+    /// The first device that can do `caps`.
+    pub(crate) fn first_with(caps: Caps) -> Option<Arc<Self>> {
+        let found = crate::probe::devices().unwrap_or_default();
+        let found = found
+            .into_iter()
+            .find(|found| found.info.caps.contains(caps));
+        let Some(found) = found else {
+            println!("skipped: no OpenCL device with {caps:?}");
+            return None;
+        };
+        let device = OpenClDevice::open(found, None).expect("the device opens");
+        Some(device.opened)
+    }
+}
+
 /// An OpenCL device with a context of its own.
 #[derive(Debug)]
 pub(crate) struct OpenClDevice {

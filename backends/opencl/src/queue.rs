@@ -176,3 +176,43 @@ impl Drop for OpenClQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_failed_is_not_queued_behind() {
+        let Some(opened) = Opened::first() else {
+            return;
+        };
+        let event = cl::Event::by_hand(&opened.context);
+        event.end(-5);
+        let event: Arc<dyn Event> = Arc::new(OpenClEvent::new(Arc::clone(&opened), event));
+        let mut queue = OpenClQueue::create(opened, &QueueDesc::default()).unwrap();
+        assert!(queue.wait(&event).is_err());
+        queue.record().unwrap().wait(None).unwrap();
+    }
+
+    // That work behind an event fails with it cannot be tried here: `PoCL` 3.1 aborts the process
+    // when an event fails that commands wait for.
+    #[test]
+    fn the_device_waits_for_an_event_and_the_host_does_not() {
+        // A device that works on the caller's thread cannot wait for what the caller does next.
+        let Some(opened) = Opened::first_with(warploom_core::Caps::CONCURRENT_QUEUES) else {
+            return;
+        };
+        let cause = Arc::new(OpenClEvent::new(
+            Arc::clone(&opened),
+            cl::Event::by_hand(&opened.context),
+        ));
+        let mut queue = OpenClQueue::create(opened, &QueueDesc::default()).unwrap();
+        let event: Arc<dyn Event> = Arc::<OpenClEvent>::clone(&cause);
+        queue.wait(&event).unwrap();
+        let behind = queue.record().unwrap();
+        assert!(!behind.is_done().unwrap());
+        cause.end(0);
+        let soon = Some(std::time::Duration::from_mins(1));
+        behind.wait(soon).unwrap();
+    }
+}

@@ -67,6 +67,19 @@ impl Event {
     }
 }
 
+/// Events that tests bring about by hand, to see failures that no driver here produces.
+#[cfg(test)]
+impl Event {
+    pub(crate) fn by_hand(context: &super::Context) -> Self {
+        Self(opencl3::event::create_user_event(context.0).expect("a user event"))
+    }
+
+    /// Ends the event: 0 is success, a negative code a failure.
+    pub(crate) fn end(&self, status: cl_int) {
+        opencl3::event::set_user_event_status(self.0, status).expect("the first and only status");
+    }
+}
+
 /// What the driver calls, once per registration, before it destroys the event.
 extern "C" fn raise(_event: cl_event, _status: cl_int, data: *mut c_void) {
     // SAFETY: `data` is from `Arc::<Signal>::into_raw` in `notify`, and the driver calls back once.

@@ -64,8 +64,8 @@ pub use name::{MAX_NAME, Name, NameError, nearest};
 pub use physical::{IdentityError, Luid, PciAddress, PhysicalKey, Uuid};
 pub use queue::{Arg, Grid, Queue, QueueClass, QueueDesc};
 pub use registry::{
-    BackendEntry, Bindings, Capacity, CapacityPolicy, Load, LoadError, MemoryNeed, Options,
-    Placement, Registry, RegistryError, Status,
+    BackendEntry, Bindings, Capacity, CapacityPolicy, LeaseScope, Load, LoadError, MemoryNeed,
+    Options, Placement, Registry, RegistryError, Status,
 };
 pub use shape::{Axis, MAX_RANK, Shape, ShapeError};
 pub use survey::{BackendReport, BackendState, PhysicalDevice, Survey};

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use scripted::{Probe, cards, gpu, gpu_with_uuid, registry, scripted, slow};
 use warploom_core::{
-    BackendId, BackendState, Bindings, CapacityPolicy, Coded, DeviceId, MemoryNeed, Options,
-    Placement, Registry, RegistryError, Status, memory,
+    BackendId, BackendState, Bindings, CapacityPolicy, Coded, DeviceId, LeaseRequest, LeaseScope,
+    MemoryNeed, Options, Placement, Registry, RegistryError, Status, memory,
 };
 
 const CUDA: BackendId = BackendId::new("cuda");
@@ -664,4 +664,98 @@ fn an_unknown_device_is_refused_with_the_known_ones() {
         "there is no device `gpu7`; there are gpu0, cuda:0, gpu1, cuda:1"
     );
     assert_eq!(status.device("cuda:1").unwrap().name, "gpu1");
+}
+
+// ---- leases -------------------------------------------------------------------------------
+
+fn lending() -> Registry {
+    let mut soft = gpu("opencl", 0);
+    soft.software = true;
+    let mut options = options(4);
+    options.leases = LeaseScope::Process;
+    let registry = registry([
+        scripted("cuda", Probe::Lists(vec![gpu("cuda", 0), gpu("cuda", 1)])),
+        scripted("opencl", Probe::Lists(vec![soft])),
+    ]);
+    registry.initialize(&options).unwrap();
+    registry
+}
+
+#[test]
+fn a_lease_before_initialisation_is_an_error() {
+    let error = cards(&[0]).lease(&LeaseRequest::new(1, 0)).unwrap_err();
+    assert_eq!(error.code().to_string(), "WL0106");
+}
+
+#[test]
+fn a_lease_names_a_card_or_one_of_its_faces() {
+    let registry = lending();
+    let by_face = registry
+        .lease(&LeaseRequest::new(1, 1 << 30).on(["cuda:1"]))
+        .unwrap();
+    assert_eq!(by_face.device(), "gpu1");
+    let by_name = registry
+        .lease(&LeaseRequest::new(1, 1 << 30).on(["gpu0"]))
+        .unwrap();
+    assert_eq!(by_name.device(), "gpu0");
+}
+
+#[test]
+fn any_device_means_any_gpu_as_long_as_there_is_one() {
+    let registry = lending();
+    let leases: Vec<_> = (0..4)
+        .map(|_| {
+            registry
+                .lease(&LeaseRequest::new(1, 0).within(Duration::ZERO))
+                .unwrap()
+        })
+        .collect();
+    assert!(leases.iter().all(|lease| lease.device().starts_with("gpu")));
+    let error = registry
+        .lease(&LeaseRequest::new(1, 0).within(Duration::ZERO))
+        .unwrap_err();
+    assert_eq!(
+        error.code().to_string(),
+        "WL0125",
+        "soft0 is free, and was not asked for"
+    );
+    let soft = registry
+        .lease(&LeaseRequest::new(1, 0).on(["soft0"]))
+        .unwrap();
+    assert_eq!(soft.device(), "soft0");
+}
+
+#[rstest]
+#[case::bytes(LeaseRequest::new(1, 25 << 30), "25.0 GiB were asked of gpu0, which leases 24.0 GiB in all")]
+#[case::slots(LeaseRequest::new(3, 0), "3 slots were asked of gpu0, which has 2")]
+#[case::nothing(LeaseRequest::new(0, 0), "a lease of 0 slots was asked for")]
+#[case::unknown(
+    LeaseRequest::new(1, 0).on(["gpu7"]),
+    "there is no device `gpu7` to lease; known: gpu0, gpu1, soft0"
+)]
+fn a_bad_lease_request_is_refused_with_numbers_and_names(
+    #[case] request: LeaseRequest,
+    #[case] says: &str,
+) {
+    let error = lending().lease(&request).unwrap_err();
+    assert_eq!(error.to_string(), says);
+    assert!(error.help().is_some(), "I10: {error} says what would work");
+}
+
+#[test]
+fn a_rescan_that_finds_the_same_devices_keeps_the_books() {
+    let registry = lending();
+    let lease = registry
+        .lease(&LeaseRequest::new(2, 0).on(["gpu0"]))
+        .unwrap();
+    let mut again = options(4);
+    again.leases = LeaseScope::Process;
+    registry.rescan(&again).unwrap();
+    let request = LeaseRequest::new(1, 0).on(["gpu0"]).within(Duration::ZERO);
+    assert!(
+        registry.lease(&request).is_err(),
+        "the old lease still counts"
+    );
+    drop(lease);
+    assert!(registry.lease(&request).is_ok());
 }

@@ -34,6 +34,8 @@ pub struct DeskDevice {
     pub key: String,
     /// What this process thinks can be leased of it.
     pub capacity: LeaseCapacity,
+    /// Is it kept for requests that name it?
+    pub only_when_named: bool,
 }
 
 /// The longest key: a file name of 255 bytes has to hold a process, a random number and this.
@@ -46,6 +48,17 @@ impl DeskDevice {
             name: name.into(),
             key: key.into(),
             capacity,
+            only_when_named: false,
+        }
+    }
+
+    /// The same, but not for requests that take any device: for a processor that plays a GPU beside
+    /// a real one.
+    #[must_use]
+    pub fn only_when_named(self) -> Self {
+        Self {
+            only_when_named: true,
+            ..self
         }
     }
 
@@ -145,6 +158,11 @@ impl LeaseRequest {
         self
     }
 
+    /// The devices it names, in order of preference; none is any.
+    pub fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadline
     }
@@ -185,9 +203,12 @@ impl LeaseRequest {
             known: devices.iter().map(|device| device.name.clone()).collect(),
         };
         if self.devices.is_empty() {
-            return match devices.len() {
-                0 => Err(unknown("any")),
-                count => Ok((0..count).collect()),
+            let open = |at: &usize| !devices[*at].only_when_named;
+            let places: Vec<usize> = (0..devices.len()).filter(open).collect();
+            return if places.is_empty() {
+                Err(unknown("any"))
+            } else {
+                Ok(places)
             };
         }
         let mut places = Vec::with_capacity(self.devices.len());

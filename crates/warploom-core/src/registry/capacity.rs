@@ -31,6 +31,15 @@ pub struct MemoryNeed {
     pub percent: u32,
 }
 
+impl MemoryNeed {
+    /// How many bytes of `total` may be promised.
+    pub fn promised(&self, total: u64) -> u64 {
+        // In 128 bits: any total times any percentage fits.
+        let share = u128::from(total) * u128::from(self.percent.min(100)) / 100;
+        u64::try_from(share).unwrap_or(total)
+    }
+}
+
 impl Default for MemoryNeed {
     fn default() -> Self {
         Self {
@@ -62,11 +71,9 @@ impl CapacityPolicy {
         let by_threads = threads.get().div_ceil(cards);
         match self {
             Self::Memory(need) if device.total_memory > 0 => {
-                // In 128 bits: any total times any percentage fits.
-                let promised =
-                    u128::from(device.total_memory) * u128::from(need.percent.min(100)) / 100;
-                let each = u128::from(need.footprint) + u128::from(need.context);
-                let fit = u32::try_from(promised / each.max(1)).unwrap_or(u32::MAX);
+                let each = need.footprint.saturating_add(need.context).max(1);
+                let fit =
+                    u32::try_from(need.promised(device.total_memory) / each).unwrap_or(u32::MAX);
                 // One at least: whether it fits is the compiler's question, asked with real bytes.
                 fit.clamp(1, threads.get())
             }

@@ -3,6 +3,7 @@
 use crate::backend::BackendId;
 use crate::device::DeviceId;
 use crate::error::{Code, Coded, DeviceError, list};
+use crate::lease::LeaseError;
 use crate::memory::MemoryKind;
 use crate::survey::BackendState;
 
@@ -106,6 +107,9 @@ pub enum RegistryError {
     /// A device said no.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A lease was refused.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
 }
 
 fn state_text(state: BackendState) -> &'static str {
@@ -132,6 +136,7 @@ impl Coded for RegistryError {
             Self::WrongBackend { .. } => 212,
             Self::Unbound { .. } => 213,
             Self::Device(error) => return error.code(),
+            Self::Lease(error) => return error.code(),
         })
     }
 
@@ -173,6 +178,7 @@ impl Coded for RegistryError {
             }
             Self::Unbound { kind } => format!("bind it to a device of `{}`", kind.backend()),
             Self::Device(error) => return error.help(),
+            Self::Lease(error) => return error.help(),
             Self::BadOption { .. } | Self::UnknownMemory { .. } | Self::WrongBackend { .. } => {
                 return None;
             }

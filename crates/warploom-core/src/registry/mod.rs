@@ -9,6 +9,7 @@ mod capacity;
 mod detect;
 mod entry;
 mod error;
+mod lending;
 mod options;
 mod status;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 use crate::backend::{BackendId, GpuBackend};
 use crate::checked::CheckedDevice;
 use crate::device::{Device, DeviceId};
+use crate::lease::{Lease, LeaseDesk, LeaseRequest};
 use crate::memory::{self, MemoryKind};
 use crate::name::nearest;
 use crate::survey::{BackendState, Survey};
@@ -28,6 +30,8 @@ pub use capacity::{Capacity, CapacityPolicy, MemoryNeed};
 use detect::Source;
 pub use entry::{BackendEntry, Load, LoadError};
 pub use error::RegistryError;
+pub use lending::LeaseScope;
+use lending::Lending;
 pub use options::Options;
 pub use status::{Placement, Status};
 
@@ -38,6 +42,7 @@ pub struct Registry {
     state: Mutex<State>,
     changed: Condvar,
     opened: Mutex<BTreeMap<DeviceId, Opened>>,
+    lending: Lending,
 }
 
 /// The place of one device, locked while it is being opened: one caller opens, others of the same
@@ -47,6 +52,7 @@ type Opened = Arc<Mutex<Option<Weak<dyn Device>>>>;
 #[derive(Debug, Default)]
 struct State {
     status: Option<Arc<Status>>,
+    leases: LeaseScope,
     detecting: bool,
 }
 
@@ -176,6 +182,33 @@ impl Registry {
         Ok(CheckedDevice::new(device))
     }
 
+    /// Waits for the right to use slots and bytes of a card; dropping the lease gives it back. The
+    /// request names cards (`gpu0`) or faces (`cuda:0`), or none for any.
+    ///
+    /// # Errors
+    /// When the registry is not initialised, the request can never be granted, or the wait ends
+    /// with its deadline or is called off.
+    pub fn lease(&self, request: &LeaseRequest) -> Result<Lease, RegistryError> {
+        let status = self.status()?;
+        let names = request.devices().iter().map(|name| {
+            // An unknown name is left to the desk, which lists the known ones.
+            let found = status.survey.find(name);
+            found.map_or_else(|| name.clone(), |device| device.name.clone())
+        });
+        let names: Vec<String> = names.collect();
+        Ok(self.desk()?.lease(&request.clone().on(names))?)
+    }
+
+    /// The desk behind [`lease`](Self::lease): who holds and who waits, and `try_lease`.
+    ///
+    /// # Errors
+    /// When the registry is not initialised, or the ledger's directory cannot be used.
+    pub fn desk(&self) -> Result<LeaseDesk, RegistryError> {
+        let status = self.status()?;
+        let scope = self.lock().leases.clone();
+        Ok(self.lending.desk(&scope, &status)?)
+    }
+
     /// The memory kind a user names, by its own name or by one known from elsewhere (`cupy`).
     ///
     /// # Errors
@@ -251,7 +284,7 @@ impl Registry {
         for warning in status.warnings() {
             tracing::warn!("{warning}");
         }
-        turn.found = Some(Arc::clone(&status));
+        turn.found = Some((Arc::clone(&status), options.leases.clone()));
         Ok(status)
     }
 
@@ -305,15 +338,16 @@ impl Registry {
 
 struct Turn<'r> {
     registry: &'r Registry,
-    found: Option<Arc<Status>>,
+    found: Option<(Arc<Status>, LeaseScope)>,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut state = self.registry.lock();
         state.detecting = false;
-        if let Some(status) = self.found.take() {
+        if let Some((status, leases)) = self.found.take() {
             state.status = Some(status);
+            state.leases = leases;
         }
         self.registry.changed.notify_all();
     }

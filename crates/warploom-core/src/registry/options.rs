@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::backend::BackendId;
 use crate::registry::capacity::CapacityPolicy;
 use crate::registry::error::RegistryError;
+use crate::registry::lending::LeaseScope;
 
 /// How to detect and how to count capacity.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub struct Options {
     pub cpu_threads: Option<NonZeroU32>,
     /// Counted with when `cpu_threads` is unknown.
     pub workers: NonZeroU32,
+    /// Among whom leases are agreed.
+    pub leases: LeaseScope,
     /// A backend that has not answered by then is reported as broken.
     pub probe_deadline: Duration,
 }
@@ -39,6 +42,7 @@ impl Default for Options {
             capacity: CapacityPolicy::default(),
             cpu_threads: threads.and_then(NonZeroU32::new),
             workers: NonZeroU32::MIN,
+            leases: LeaseScope::default(),
             probe_deadline: Duration::from_secs(5),
         }
     }

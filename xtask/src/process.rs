@@ -81,6 +81,13 @@ impl Task {
         for (name, value) in &self.variables {
             words.push(format!("{name}={}", quoted(value)));
         }
+        words.push(self.named());
+        words.join(" ")
+    }
+
+    /// The same without its variables, which are longer than the rest.
+    pub(crate) fn named(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
         let program = PathBuf::from(&self.program);
         let is_cargo = program.file_stem() == Some(OsStr::new("cargo"));
         words.push(if is_cargo {

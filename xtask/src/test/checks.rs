@@ -18,7 +18,7 @@ pub(super) struct Checks {
 impl Checks {
     /// Runs a command, and answers whether it succeeded.
     pub(super) fn run(&mut self, task: &Task) -> Result<bool> {
-        println!("$ {}", task.shown());
+        println!("$ {}", task.named());
         let ran = task.stream()?;
         let ok = ran.status.success();
         self.record(task.shown(), ok, ran.tally.unwrap_or_default());

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::checks::Checks;
 use super::{Session, Stage, answers, surroundings};
 use crate::process::{Task, Variables};
+use crate::project::Package;
 use crate::{detect, setup, stand_ins, tidy};
 
 pub(super) const STAGES: &[Stage] = &[
@@ -250,34 +251,45 @@ fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
 
 /// Cannot share a build: which features are on is the question.
 fn features(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let name = "warploom";
     let facade = session
         .project
-        .package(name)
+        .package("warploom")
         .context("this workspace has no package `warploom`")?;
-    let mut sets = vec![String::new()];
-    let single = facade.features.iter().filter(|name| *name != "default");
-    sets.extend(single.cloned());
     let variables = session.devices()?;
-    for set in sets {
-        let select = [
-            "--package",
-            name,
+    for (set, verb) in feature_runs(facade) {
+        let mut task = Task::cargo(session.project, [verb, "--package", &facade.name]).args([
             "--no-default-features",
             "--features",
             &set,
-        ];
-        let check = Task::cargo(session.project, ["check"]).args(select);
-        // A crate that does not compile has no tests to run.
-        if checks.run(&check)? && facade.has_target("test", "linked") {
-            let test = Task::cargo(session.project, ["test"])
-                .args(select)
-                .args(["--test", "linked"])
-                .variables(&variables);
-            checks.run(&test)?;
+        ]);
+        if verb == "test" {
+            task = task.args(["--test", "linked"]).variables(&variables);
         }
+        checks.run(&task)?;
     }
     Ok(())
+}
+
+/// Which features to switch on, and whether to check or to test with them.
+///
+/// Testing compiles all that checking would, unless tests bring dependencies whose features could
+/// hide a missing one. All features together are linked and tested by the stage `tests` already.
+fn feature_runs(facade: &Package) -> Vec<(String, &'static str)> {
+    let is_tested = facade.has_target("test", "linked");
+    let tests_bring_more = facade.dependencies.iter().any(|dependency| dependency.dev);
+    let single = facade.features.iter().filter(|name| *name != "default");
+    let sets = std::iter::once(String::new()).chain(single.cloned());
+    let mut runs = Vec::new();
+    for set in sets {
+        let is_everything = set == "all-backends";
+        if !is_tested || tests_bring_more || is_everything {
+            runs.push((set.clone(), "check"));
+        }
+        if is_tested && !is_everything {
+            runs.push((set, "test"));
+        }
+    }
+    runs
 }
 
 /// Cannot share a build: the model checker's locks replace those of the standard library.
@@ -287,15 +299,20 @@ fn shuttle(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
         flags.push(" ");
     }
     flags.push("--cfg warploom_shuttle");
-    let task = Task::cargo(
-        session.project,
-        ["test", "--package", "warploom-core", "--lib", "lease"],
-    )
-    .variable("RUSTFLAGS", flags)
-    .variable("CARGO_TARGET_DIR", session.project.target.join("shuttle"));
+    // These exist only under the model checker; were it off, none would run.
+    let args = [
+        "test",
+        "--package",
+        "warploom-core",
+        "--lib",
+        "lease::interleavings",
+    ];
+    let task = Task::cargo(session.project, args)
+        .variable("RUSTFLAGS", flags)
+        .variable("CARGO_TARGET_DIR", session.project.target.join("shuttle"));
     let before = checks.tally.passed;
     if checks.run(&task)? && checks.tally.passed == before {
-        checks.fail("shuttle", "no test of leases ran");
+        checks.fail("shuttle", "no test ran under the model checker");
     }
     Ok(())
 }
@@ -344,7 +361,7 @@ mod tests {
 
     use super::*;
     use crate::flags;
-    use crate::project::Project;
+    use crate::project::{Dependency, Project, Target};
     use crate::setup::Parts;
 
     #[test]
@@ -358,6 +375,36 @@ mod tests {
         let found = executable(messages, "warploom");
         assert_eq!(found, Some(PathBuf::from("debug/warploom")));
         assert_eq!(executable(messages, "other"), None);
+    }
+
+    #[test]
+    fn each_feature_is_built_once() {
+        let linked = Target {
+            name: "linked".into(),
+            kind: "test".into(),
+        };
+        let mut facade = Package {
+            name: "warploom".into(),
+            features: ["all-backends", "cpu", "default"].map(String::from).into(),
+            targets: vec![linked],
+            ..Package::default()
+        };
+        let shown = |facade: &Package| {
+            let runs = feature_runs(facade).into_iter();
+            let runs = runs.map(|(set, verb)| format!("{verb} {set}"));
+            runs.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(shown(&facade), "test , check all-backends, test cpu");
+        facade.dependencies.push(Dependency {
+            name: "rstest".into(),
+            dev: true,
+        });
+        assert_eq!(
+            shown(&facade),
+            "check , test , check all-backends, check cpu, test cpu"
+        );
+        facade.targets.clear();
+        assert_eq!(shown(&facade), "check , check all-backends, check cpu");
     }
 
     #[test]

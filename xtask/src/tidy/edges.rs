@@ -110,7 +110,7 @@ const TABLE: &[Allowed] = &[
         ..BACKEND
     },
     Allowed {
-        package: "cuda-emu",
+        package: "warploom-cuda-emu",
         normal: &[],
         dev: &[],
     },

@@ -60,3 +60,96 @@ impl Expect {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use warploom_core::GpuBackend;
+
+    use super::*;
+    use crate::{CaseReport, FakeBackend, FakeDevice, Flaw, Options, run};
+
+    const SHORT: Expect = Expect {
+        backend: "fake",
+        device: "1000",
+        driver: "fake 1",
+        case: "copy::leaves_neighbours_alone",
+        text: "1 are wrong",
+        reason: "copies lack their last byte, by order",
+    };
+
+    /// What becomes of the case on a fake with or without that fault.
+    fn outcome(flaw: Option<Flaw>, expect: Expect) -> Outcome {
+        let mut fakes = FakeBackend::new("fake").device(FakeDevice::new("Fake 1000"));
+        if let Some(flaw) = flaw {
+            fakes = fakes.flawed(flaw);
+        }
+        let fakes: Arc<dyn GpuBackend> = Arc::new(fakes);
+        let options = Options {
+            limit: Duration::from_secs(20),
+            known: vec![expect],
+            only: vec!["copy::leaves_neighbours_alone".to_owned()],
+        };
+        let mut reports: Vec<CaseReport> = run(&fakes, &options);
+        assert_eq!(reports.len(), 1);
+        reports.remove(0).outcome
+    }
+
+    #[test]
+    fn a_known_failure_is_known() {
+        let outcome = outcome(Some(Flaw::CopyShort), SHORT);
+        assert!(
+            matches!(&outcome, Outcome::Known { reason, .. } if reason == SHORT.reason),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn a_known_failure_that_is_gone_is_a_failure() {
+        let outcome = outcome(None, SHORT);
+        assert!(
+            matches!(&outcome, Outcome::Failed { text } if text.contains("remove the entry")),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn another_failure_is_not_the_known_one() {
+        let other = Expect {
+            text: "the bus is full",
+            ..SHORT
+        };
+        let outcome = outcome(Some(Flaw::CopyShort), other);
+        assert!(
+            matches!(&outcome, Outcome::Failed { text } if text.contains("the bus is full")),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn another_device_has_no_excuse() {
+        for other in [
+            Expect {
+                backend: "real",
+                ..SHORT
+            },
+            Expect {
+                device: "2000",
+                ..SHORT
+            },
+            Expect {
+                driver: "fake 2",
+                ..SHORT
+            },
+            Expect {
+                case: "copy::chains",
+                ..SHORT
+            },
+        ] {
+            let outcome = outcome(Some(Flaw::CopyShort), other);
+            assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+        }
+    }
+}

@@ -118,3 +118,92 @@ fn summary(told: &[CaseReport]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::{DeviceError, LoadError};
+
+    use super::*;
+    use crate::fake::Probe;
+    use crate::{FakeBackend, FakeDevice, Flaw};
+
+    const ID: BackendId = BackendId::new("fake");
+    const ABSENT: BackendEntry = BackendEntry::new(ID, || Err(LoadError::absent("no libfake")));
+    const EMPTY: BackendEntry = BackendEntry::new(ID, || Ok(Box::new(FakeBackend::new("fake"))));
+    const MUTE: BackendEntry = BackendEntry::new(ID, || {
+        let error = DeviceError::probe(ID, "list", "not today");
+        Ok(Box::new(
+            FakeBackend::new("fake").on_probe([Probe::Error(error)]),
+        ))
+    });
+    const WORKS: BackendEntry = BackendEntry::new(ID, || {
+        Ok(Box::new(
+            FakeBackend::new("fake").device(FakeDevice::new("x")),
+        ))
+    });
+    const FLAWED: BackendEntry = BackendEntry::new(ID, || {
+        let device = FakeDevice::new("x");
+        let fakes = FakeBackend::new("fake").device(device);
+        Ok(Box::new(fakes.flawed(Flaw::CopyShort)))
+    });
+    const MISNAMED: BackendEntry = BackendEntry::new(BackendId::new("other"), || WORKS.load());
+
+    /// Passed, failed, ignored of the cases whose names contain `filter`, and what was told.
+    fn totals(entry: &BackendEntry, required: &[&str], filter: &str) -> (u64, u64, u64, String) {
+        // The inner run's failures are not this run's: they go to a file nobody reads.
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let arguments = Arguments {
+            logfile: Some(log.path().display().to_string()),
+            filter: Some(filter.to_owned()),
+            ..Arguments::default()
+        };
+        let required: Vec<String> = required.iter().map(|name| (*name).to_owned()).collect();
+        let told = Told::default();
+        let trials = trials(entry, &Options::default(), &required, &told);
+        let ended = libtest_mimic::run(&arguments, trials);
+        let told = format!("{:?}", told.lock().unwrap());
+        (ended.num_passed, ended.num_failed, ended.num_ignored, told)
+    }
+
+    #[test]
+    fn an_absent_backend_is_skipped_and_says_why() {
+        for (entry, why) in [
+            (ABSENT, "no libfake"),
+            (EMPTY, "finds no device"),
+            (MUTE, "not today"),
+        ] {
+            let (passed, failed, ignored, told) = totals(&entry, &["cuda", "fakes"], "");
+            assert_eq!((passed, failed, ignored), (0, 0, 1), "{told}");
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_absent_backend_that_is_required_fails() {
+        for entry in [ABSENT, EMPTY, MUTE] {
+            let (passed, failed, ignored, told) = totals(&entry, &["cuda", "fake"], "");
+            assert_eq!((passed, failed, ignored), (0, 1, 0), "{told}");
+            assert!(told.contains("required"), "{told}");
+        }
+    }
+
+    #[test]
+    fn filters_choose_cases_by_name() {
+        let (passed, failed, ignored, told) = totals(&WORKS, &["fake"], "fake:0::copy::");
+        assert_eq!((passed, failed, ignored), (5, 0, 0), "{told}");
+        let (passed, failed, _, told) = totals(&WORKS, &[], "fake::backend::is_present");
+        assert_eq!((passed, failed), (1, 0), "{told}");
+    }
+
+    #[test]
+    fn a_broken_promise_fails_the_run() {
+        let (passed, failed, _, told) = totals(&FLAWED, &[], "copy::within_one_buffer");
+        assert_eq!((passed, failed), (0, 1), "{told}");
+    }
+
+    #[test]
+    fn a_backend_keeps_the_name_it_registered_under() {
+        let (_, failed, _, told) = totals(&MISNAMED, &[], "id_is_the_registered_one");
+        assert_eq!(failed, 1, "{told}");
+    }
+}

@@ -35,6 +35,7 @@ mod programs;
 mod rig;
 mod run;
 mod session;
+mod slow;
 mod watchdog;
 
 pub use case::{Case, CaseReport, Outcome};

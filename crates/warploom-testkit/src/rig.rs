@@ -1,18 +1,18 @@
 //! What a device's case works with: a freshly opened device and short words for long calls.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_core::{
-    Arg, Buffer, CheckedDevice, CheckedQueue, DeviceError, DeviceId, DeviceInfo, Element, Event,
+    Buffer, CheckedDevice, CheckedQueue, DeviceError, DeviceId, DeviceInfo, Element, Event,
     MemoryKind, Queue, QueueDesc, Slice, UsageError,
 };
 
 use crate::case::{Stop, Verdict};
 use crate::kernels::{Loaded, Program};
-use crate::programs::SPIN;
 use crate::session::Bench;
+use crate::slow::Slow;
 
 /// How long a case waits for something that takes a moment.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -113,83 +113,14 @@ impl Rig {
         load(&self.device, program)
     }
 
-    /// A kernel that keeps the device busy for about a tenth of a second, and how often it must
-    /// turn for that.
+    /// A kernel that keeps the device busy for about a tenth of a second.
     pub(crate) fn slow(&self) -> Verdict<Slow> {
-        let spin = self.load(SPIN)?;
-        let memo = &self.bench.session.pace;
-        let known = memo
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&self.id())
-            .copied();
-        let rounds = match known {
-            Some(rounds) => rounds,
-            None => self.pace(&spin)?,
-        };
-        memo.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(self.id(), rounds);
-        Ok(Slow { spin, rounds })
+        Slow::load(self, &self.device)
     }
 
-    /// Turns the slow kernel more and more often until it takes long enough.
-    fn pace(&self, spin: &Loaded) -> Verdict<u32> {
-        const ENOUGH: Duration = Duration::from_millis(50);
-        let mut queue = self.queue()?;
-        let words = self.holding(&mut queue, &[7u32, 0])?;
-        let mut time = |rounds: u32| -> Verdict<Duration> {
-            let begun = Instant::now();
-            let args = [words.clone().into(), Arg::U32(rounds), Arg::U32(1)];
-            spin.line(&mut queue, 1, &args)?;
-            done(&queue.record()?)?;
-            Ok(begun.elapsed())
-        };
-        // The first launch may compile, and any launch may be unlucky: the faster of two counts.
-        let mut rounds = 1u32 << 10;
-        loop {
-            let took = time(rounds)?.min(time(rounds)?);
-            if took >= ENOUGH || rounds >= 1 << 29 {
-                let scale = (0.1 / took.as_secs_f64()).clamp(0.25, 2.0);
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "at most twice 2^29, and positive"
-                )]
-                return Ok((f64::from(rounds) * scale) as u32);
-            }
-            rounds *= 4;
-        }
-    }
-}
-
-/// The slow kernel and the rounds it takes for about a tenth of a second.
-#[derive(Clone, Debug)]
-pub(crate) struct Slow {
-    spin: Loaded,
-    rounds: u32,
-}
-
-impl Slow {
-    /// Rounds for about a tenth of a second, for those who launch by themselves.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    /// Keeps `queue` busy for about `tenths` of a second, then writes `tag` as the second word.
-    pub(crate) fn start(
-        &self,
-        queue: &mut dyn Queue,
-        words: &Slice,
-        tenths: u32,
-        tag: u32,
-    ) -> Verdict {
-        let args = [
-            words.clone().into(),
-            Arg::U32(self.rounds.saturating_mul(tenths)),
-            Arg::U32(tag),
-        ];
-        Ok(self.spin.line(queue, 1, &args)?)
+    /// The same on another opening.
+    pub(crate) fn slow_on(&self, device: &CheckedDevice) -> Verdict<Slow> {
+        Slow::load(self, device)
     }
 }
 

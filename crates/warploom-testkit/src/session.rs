@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use warploom_core::{BackendId, CheckedDevice, DeviceId, DeviceInfo, GpuBackend};
 
 use crate::case::Verdict;
+use crate::slow::Pace;
 use crate::watchdog::{Trouble, guarded};
 
 /// A backend that was probed once, and what that first probe was like.
@@ -20,8 +21,8 @@ pub(crate) struct Session {
     pub(crate) first_probe: Duration,
     /// Threads the first probe left behind, where the system can tell.
     pub(crate) first_threads: Option<usize>,
-    /// Rounds of the slow kernel for a known time, per device; see [`crate::rig::Rig::slow`].
-    pub(crate) pace: Mutex<BTreeMap<DeviceId, u32>>,
+    /// How much work takes a known time, per device.
+    pub(crate) paces: Mutex<BTreeMap<DeviceId, Pace>>,
 }
 
 impl Session {
@@ -54,7 +55,7 @@ impl Session {
             infos,
             first_probe,
             first_threads: left.map(|left| left.len()),
-            pace: Mutex::default(),
+            paces: Mutex::default(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_core::{
-    Arg, DeviceError, Event, HostCall, KernelSource, Language, Param, Queue, QueueDesc, Slice,
+    DeviceError, Event, HostCall, KernelSource, Language, Param, Queue, QueueDesc, Slice,
 };
 
 use crate::case::{Stop, Verdict, cases, ensure};
@@ -217,18 +217,12 @@ fn is_waited_for_by_many(rig: &Rig) -> Verdict {
 }
 
 fn outlives_queue_and_device(rig: &Rig) -> Verdict {
-    let slow = rig.slow()?;
     let event = {
         let device = rig.reopen()?;
-        let spin = crate::rig::load(&device, crate::programs::SPIN)?;
+        let slow = rig.slow_on(&device)?;
         let mut queue = device.queue(&QueueDesc::default())?;
         let words = Slice::whole(&device.alloc(rig.local()?, 8)?);
-        queue.upload(&[1; 8], &words)?;
-        spin.line(
-            &mut queue,
-            1,
-            &[words.into(), slow.rounds().into(), Arg::U32(1)],
-        )?;
+        slow.start(&mut queue, &words, 1, 1)?;
         queue.record()?
     };
     done(&event)?;
@@ -237,7 +231,9 @@ fn outlives_queue_and_device(rig: &Rig) -> Verdict {
 }
 
 fn panics(_: &mut HostCall<'_>) {
-    panic!("this kernel panics on purpose")
+    // A panic as far as anyone can catch, without the hook that would print it here.
+    let text = "this kernel panics on purpose".to_owned();
+    std::panic::resume_unwind(Box::new(text));
 }
 
 /// The event after a kernel that fails.

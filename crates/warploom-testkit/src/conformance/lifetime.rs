@@ -4,7 +4,8 @@ use warploom_core::{Queue, QueueDesc, Slice};
 
 use crate::case::{Verdict, cases, ensure};
 use crate::programs::AFFINE;
-use crate::rig::{Rig, Slow, content, done, eventually, load, same};
+use crate::rig::{Rig, content, done, eventually, load, same};
+use crate::slow::Slow;
 
 cases! { Device "lifetime":
     work_keeps_its_buffers = "Every asynchronous call keeps its own handle until the work is done.";
@@ -63,11 +64,10 @@ fn work_keeps_its_kernel(rig: &Rig) -> Verdict {
 }
 
 fn work_survives_every_handle(rig: &Rig) -> Verdict {
-    let rounds = rig.slow()?.rounds();
     // Of this opening, only these two and the event survive.
     let (mut reader, out, event) = {
         let device = rig.reopen()?;
-        let spin = load(&device, crate::programs::SPIN)?;
+        let slow = rig.slow_on(&device)?;
         let affine = load(&device, AFFINE)?;
         let kind = rig.local()?;
         let mut queue = device.queue(&QueueDesc::named("dropped"))?;
@@ -76,7 +76,7 @@ fn work_survives_every_handle(rig: &Rig) -> Verdict {
         let words = Slice::whole(&device.alloc(kind, 8)?);
         let work = Slice::whole(&device.alloc(kind, 400)?);
         queue.upload(&[1; 8], &words)?;
-        spin.line(&mut queue, 1, &[words.into(), rounds.into(), 1u32.into()])?;
+        slow.start(&mut queue, &words, 1, 1)?;
         queue.upload(bytemuck::cast_slice(&[3u32; 100]), &work)?;
         affine.line(
             &mut queue,

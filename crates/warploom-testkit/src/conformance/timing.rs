@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use warploom_core::{Caps, Queue, Slice};
 
 use crate::case::{Stop, Verdict, cases, ensure};
-use crate::rig::{Rig, Slow, done};
+use crate::rig::{Rig, done};
+use crate::slow::Slow;
 
 cases! { Device "timing":
     clock_is_silent_before = "`at` is `None` before the event is reached.";

@@ -6,13 +6,14 @@
 )]
 #![allow(dead_code, reason = "each test binary uses its own part of this file")]
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warploom_core::{
-    BackendId, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, MemoryKind, PhysicalKey,
-    Registry, Result, memory,
+    BackendId, CapacityPolicy, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, MemoryKind,
+    Options, PhysicalKey, Registry, Result, memory,
 };
 
 /// What the backend does when it is probed.
@@ -106,4 +107,12 @@ pub fn registry(backends: impl IntoIterator<Item = Arc<Scripted>>) -> Registry {
 pub fn cards(ordinals: &[u32]) -> Registry {
     let devices = ordinals.iter().map(|at| gpu("cuda", *at)).collect();
     registry([scripted("cuda", Probe::Lists(devices))])
+}
+
+/// Options that count capacity by threads, so that it can be worked out by hand.
+pub fn options(threads: u32) -> Options {
+    let mut options = Options::default();
+    options.capacity = CapacityPolicy::Threads;
+    options.cpu_threads = NonZeroU32::new(threads);
+    options
 }

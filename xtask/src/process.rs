@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::project::Project;
-use crate::test::tally::Tally;
+use crate::test::tally::{Closing, Tally};
 
 /// Variables for a child process.
 pub(crate) type Variables = Vec<(&'static str, OsString)>;
@@ -138,16 +138,13 @@ impl Task {
         }
         let mut child = self.spawn(command)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let tally = thread::scope(|scope| {
+        let closing = thread::scope(|scope| {
             let out = scope.spawn(|| pass_on(out, std::io::stdout()));
             let err = scope.spawn(|| pass_on(err, std::io::stderr()));
-            let tallies = [out.join(), err.join()];
-            tallies
-                .into_iter()
-                .filter_map(Result::ok)
-                .flatten()
-                .reduce(Tally::plus)
+            let (out, err) = (out.join(), err.join());
+            out.unwrap_or_default().plus(err.unwrap_or_default())
         });
+        let tally = closing.tally();
         let status = child.wait()?;
         Ok(Ran { status, tally })
     }
@@ -196,21 +193,22 @@ impl Task {
     }
 }
 
-/// Copies lines from a child to `to`, adding up the tests they report.
-fn pass_on(from: Option<impl Read>, mut to: impl Write) -> Option<Tally> {
-    let mut from = BufReader::new(from?);
+/// Copies lines from a child to `to`, reading the closing lines of its tests on the way.
+fn pass_on(from: Option<impl Read>, mut to: impl Write) -> Closing {
+    let mut closing = Closing::default();
+    let Some(from) = from else {
+        return closing;
+    };
+    let mut from = BufReader::new(from);
     let mut line = Vec::new();
-    let mut total: Option<Tally> = None;
     loop {
         line.clear();
         // A closed terminal is no reason to stop reading: the child would block.
         match from.read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return total,
+            Ok(0) | Err(_) => return closing,
             Ok(_) => drop(to.write_all(&line).and_then(|()| to.flush())),
         }
-        if let Some(found) = Tally::from_line(&String::from_utf8_lossy(&line)) {
-            total = Some(total.unwrap_or_default().plus(found));
-        }
+        closing.read(&String::from_utf8_lossy(&line));
     }
 }
 
@@ -288,7 +286,7 @@ mod tests {
         let text = "a\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n\
                     b\ntest result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured";
         let mut copy = Vec::new();
-        let tally = pass_on(Some(text.as_bytes()), &mut copy).unwrap();
+        let tally = pass_on(Some(text.as_bytes()), &mut copy).tally().unwrap();
         assert_eq!(copy, text.as_bytes());
         assert_eq!((tally.passed, tally.failed, tally.skipped), (3, 3, 1));
     }

@@ -1,4 +1,4 @@
-//! How many tests a line of output says have passed.
+//! How many tests the output of a command says have passed.
 
 /// Tests by outcome.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -15,21 +15,6 @@ impl Tally {
             failed: self.failed + other.failed,
             skipped: self.skipped + other.skipped,
         }
-    }
-
-    /// Understands the closing lines of libtest (and libtest-mimic) and of nextest.
-    pub(crate) fn from_line(line: &str) -> Option<Self> {
-        let plain = without_colour(line);
-        let line = plain.trim();
-        if let Some(rest) = line.strip_prefix("test result: ") {
-            let (_, counts) = rest.split_once(". ")?;
-            return Some(Self::from_counts(counts, ';'));
-        }
-        if line.starts_with("Summary [") {
-            let (_, counts) = line.split_once(" run: ")?;
-            return Some(Self::from_counts(&without_brackets(counts), ','));
-        }
-        None
     }
 
     fn from_counts(counts: &str, separator: char) -> Self {
@@ -50,6 +35,52 @@ impl Tally {
         }
         tally
     }
+}
+
+/// The closing lines of one command, added up by who wrote them.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Closing {
+    libtest: Option<Tally>,
+    nextest: Option<Tally>,
+}
+
+impl Closing {
+    /// Understands the closing lines of libtest (and libtest-mimic) and of nextest.
+    pub(crate) fn read(&mut self, line: &str) {
+        let plain = without_colour(line);
+        let line = plain.trim();
+        if let Some(counts) = line.strip_prefix("test result: ").and_then(after(". ")) {
+            let found = Tally::from_counts(counts, ';');
+            self.libtest = Some(self.libtest.unwrap_or_default().plus(found));
+        } else if line.starts_with("Summary [")
+            && let Some(counts) = after(" run: ")(line)
+        {
+            let found = Tally::from_counts(&without_brackets(counts), ',');
+            self.nextest = Some(self.nextest.unwrap_or_default().plus(found));
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let sum = |a: Option<Tally>, b: Option<Tally>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.plus(b)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            libtest: sum(self.libtest, other.libtest),
+            nextest: sum(self.nextest, other.nextest),
+        }
+    }
+
+    /// Nextest repeats what a failed test printed, libtest's closing line included, so its own
+    /// summary is the one that counts.
+    pub(crate) fn tally(self) -> Option<Tally> {
+        self.nextest.or(self.libtest)
+    }
+}
+
+/// What follows the first `mark`.
+fn after(mark: &'static str) -> impl Fn(&str) -> Option<&str> {
+    move |text| text.split_once(mark).map(|(_, rest)| rest)
 }
 
 /// Removes terminal escape sequences.
@@ -92,7 +123,21 @@ mod tests {
     use super::*;
 
     fn counts(line: &str) -> Option<(u32, u32, u32)> {
-        Tally::from_line(line).map(|tally| (tally.passed, tally.failed, tally.skipped))
+        let mut closing = Closing::default();
+        line.lines().for_each(|line| closing.read(line));
+        let tally = closing.tally()?;
+        Some((tally.passed, tally.failed, tally.skipped))
+    }
+
+    #[test]
+    fn what_nextest_repeats_is_not_counted_again() {
+        let text = "\
+            \n  stdout ---\
+            \n    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured\
+            \n     Summary [   0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped\
+            \n  stdout ---\
+            \n    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured";
+        assert_eq!(counts(text), Some((4, 1, 0)));
     }
 
     #[test]

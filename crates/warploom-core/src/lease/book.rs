@@ -143,7 +143,8 @@ impl Book {
     /// Numbers the next ticket.
     pub(crate) fn ticket(&mut self, owner: Owner) -> Ticket {
         let number = self.next;
-        self.next += 1;
+        // Saturates: the number may come from a file.
+        self.next = self.next.saturating_add(1);
         Ticket { number, owner }
     }
 

@@ -11,24 +11,20 @@
 //! * The desk's memory: should both be gone, it puts its own lines back the next time it looks.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::book::{Book, Entry, Owner, Ticket};
 use super::error::LeaseError;
 use super::folder::{is_at, make_own_file, open_shared_file};
 use super::presence::{Presence, random, try_lock};
-use super::record::{
-    BEAT_AT, Damage, HEADER, MAX_RECORDS, Sort, Stamp, VERSION_AT, decode, encode, length,
-};
+use super::record::{Damage, MAX_RECORDS, Sort, Stamp, decode, encode};
 use super::request::LeaseCapacity;
+use super::sheet::{read_beat, read_version, read_whole, write_beat, write_whole};
 use super::signal::Signal;
-
-/// A waiter that did not look for this long is stopped (Ctrl-Z, a debugger, a frozen container):
-/// others pass it, and it keeps its place for when it wakes.
-const ASLEEP: Duration = Duration::from_secs(2);
+use super::sleepers::Sleepers;
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -52,9 +48,8 @@ pub(crate) struct Ledger {
     pub(crate) settling: bool,
     /// This desk's waiting threads.
     bells: Vec<(Ticket, Arc<Signal>)>,
-    /// Other desks' beats, and when they were first seen.
-    beats: Vec<(Owner, u64, Instant)>,
-    asleep: Vec<Owner>,
+    sleepers: Sleepers,
+    /// This desk's own.
     beat: u64,
     /// Kept so that nothing is allocated per lease.
     buffer: Vec<u8>,
@@ -76,8 +71,7 @@ impl Ledger {
             owed: Vec::new(),
             settling: false,
             bells: Vec::new(),
-            beats: Vec::new(),
-            asleep: Vec::new(),
+            sleepers: Sleepers::default(),
             beat: 0,
             buffer: Vec::new(),
         }
@@ -108,7 +102,7 @@ impl Ledger {
     }
 
     pub(crate) fn asleep(&self) -> &[Owner] {
-        &self.asleep
+        self.sleepers.asleep()
     }
 
     /// The version as of the last look.
@@ -117,12 +111,8 @@ impl Ledger {
     }
 
     /// The version right now, without the lock; `None` is "look yourself".
-    pub(crate) fn version_now(&mut self) -> Option<u64> {
-        let mut version = [0; 8];
-        let mut file = self.file.as_ref()?;
-        file.seek(SeekFrom::Start(VERSION_AT)).ok()?;
-        file.read_exact(&mut version).ok()?;
-        Some(u64::from_le_bytes(version))
+    pub(crate) fn version_now(&self) -> Option<u64> {
+        read_version(self.file.as_ref()?)
     }
 
     /// Strikes this line out at the next chance, and forgets who waited on it.
@@ -307,21 +297,10 @@ impl Ledger {
 
     /// Finds out which waiting desks are stopped.
     pub(crate) fn find_sleepers(&mut self) {
-        let now = Instant::now();
         let waiting = self.others(|entry| !entry.held);
-        self.beats.retain(|(owner, ..)| waiting.contains(owner));
-        for owner in waiting {
-            let beat = read_beat(&self.presence.share_path(owner, &self.key));
-            let known = self.beats.iter_mut().find(|(other, ..)| *other == owner);
-            match (known, beat) {
-                (Some((_, last, _)), Some(beat)) if *last == beat => {}
-                (Some(known), _) => *known = (owner, beat.unwrap_or(0), now),
-                (None, _) => self.beats.push((owner, beat.unwrap_or(0), now)),
-            }
-        }
-        let asleep = self.beats.iter();
-        let asleep = asleep.filter(|(.., since)| now.duration_since(*since) >= ASLEEP);
-        self.asleep = asleep.map(|(owner, ..)| *owner).collect();
+        self.sleepers.watch(&waiting, Instant::now(), |owner| {
+            read_beat(&self.presence.share_path(owner, &self.key))
+        });
     }
 
     /// Every other desk with a line that `wanted` wants, each once.
@@ -337,11 +316,9 @@ impl Ledger {
     /// Tells the others that this desk's waiters are awake.
     pub(crate) fn beat(&mut self) {
         self.beat = self.beat.wrapping_add(1);
-        if let Some(mut share) = self.share.as_ref() {
+        if let Some(share) = &self.share {
             // A beat that cannot be written makes this desk look asleep: it keeps its place.
-            let _ = share
-                .seek(SeekFrom::Start(BEAT_AT))
-                .and_then(|_| share.write_all(&self.beat.to_le_bytes()));
+            let _ = write_beat(share, self.beat);
         }
     }
 
@@ -402,7 +379,7 @@ impl Ledger {
 
     /// Wakes this desk's thread if the turn is its own.
     fn ring_first(&self) {
-        let first = self.book.first_waiting(&self.asleep);
+        let first = self.book.first_waiting(self.asleep());
         let bell = self.bells.iter().find(|(ticket, _)| Some(*ticket) == first);
         if let Some((_, signal)) = bell {
             signal.ring();
@@ -441,40 +418,4 @@ impl Drop for Session<'_> {
             self.0.file = None;
         }
     }
-}
-
-/// Reads as much as the header says there is, or what there is.
-fn read_whole<'a>(mut file: &File, sort: Sort, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
-    file.seek(SeekFrom::Start(0))?;
-    buffer.resize(buffer.len().max(4096), 0);
-    let mut filled = 0;
-    loop {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        }
-        if filled >= HEADER {
-            match length(&buffer[..filled], sort) {
-                Some(length) if length > filled => buffer.resize(buffer.len().max(length), 0),
-                _ => break,
-            }
-        }
-    }
-    Ok(&buffer[..filled])
-}
-
-/// One write, so that nothing short of the machine's death comes in between.
-fn write_whole(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(0))?;
-    file.write_all(bytes)
-}
-
-fn read_beat(path: &Path) -> Option<u64> {
-    let mut file = File::open(path).ok()?;
-    let mut beat = [0; 8];
-    file.seek(SeekFrom::Start(BEAT_AT)).ok()?;
-    file.read_exact(&mut beat).ok()?;
-    Some(u64::from_le_bytes(beat))
 }

@@ -53,7 +53,9 @@ mod queues;
 mod record;
 mod request;
 mod shared;
+mod sheet;
 mod signal;
+mod sleepers;
 mod status;
 mod sync;
 

@@ -21,16 +21,15 @@ const GROUPS: &[(&str, &str)] = &[("contract", "warploom-core")];
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
 
-/// What a number may be at most: about three times what two slow, busy cores measure, so that a
-/// miss is a change and not noise.
+/// What a number may be at most: promises to users, not readings of one machine.
 const TARGETS: &[(&str, f64)] = &[
-    ("survey_64_devices_us", 250.0),
-    ("checked_launch_ns", 150.0),
-    ("lease_local_ns", 500.0),
-    ("lease_local_any_ns", 500.0),
-    ("lease_shared_ns", 40_000.0),
-    ("lease_shared_any_ns", 60_000.0),
-    ("lease_shared_beside_ns", 40_000.0),
+    ("survey_64_devices_us", 1_000.0),
+    ("checked_launch_ns", 200.0),
+    ("lease_local_ns", 1_000.0),
+    ("lease_local_any_ns", 1_000.0),
+    ("lease_shared_ns", 30_000.0),
+    ("lease_shared_any_ns", 30_000.0),
+    ("lease_shared_beside_ns", 30_000.0),
 ];
 
 /// One measured number; less is better.

@@ -169,3 +169,25 @@ impl CaseReport {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_serde() {
+        let report = CaseReport {
+            name: "fake:0::copy::chains".into(),
+            promise: "Copies on one queue take effect in order.".into(),
+            outcome: Outcome::Known {
+                text: "element 3".into(),
+                reason: "a known fault".into(),
+            },
+            notes: vec!["a note".into()],
+            took: Duration::from_millis(12),
+        };
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(text.contains(r#""outcome":"known""#), "{text}");
+        assert_eq!(serde_json::from_str::<CaseReport>(&text).unwrap(), report);
+    }
+}

@@ -62,7 +62,7 @@ impl Program {
         reason = "C-like kernels enter only on someone's word, and these are ours"
     )]
     fn vouched(&self, code: KernelCode<'static>) -> KernelSource<'static> {
-        // SAFETY: The code is one of the constant texts in `programs.rs`. Each guards every access
+        // SAFETY: The code is one of the constant texts in `programs/`. Each guards every access
         // with its last argument, which `Loaded::args`, the only source of argument lists that a
         // `CheckedQueue` accepts, computes as the length of the shortest slice; so it touches only
         // the slices it is given. It writes only those its `params` declare written. Every loop

@@ -198,6 +198,28 @@ fn a_probe_that_panics_hangs_or_fails_is_told_apart() {
 }
 
 #[test]
+fn a_case_that_hangs_fails_with_its_name() {
+    let backend: Arc<dyn GpuBackend> = Arc::new(one_device().flawed(Flaw::RecordLazy));
+    let mut options = Options::default();
+    options.limit = Duration::from_millis(500);
+    // A `record` that starts nothing makes its wait last.
+    options.only = vec!["timing::clock_answers_after".to_owned()];
+    let reports = run(&backend, &options);
+    let [
+        CaseReport {
+            name,
+            outcome: Outcome::Failed { text },
+            ..
+        },
+    ] = &reports[..]
+    else {
+        panic!("{reports:?}");
+    };
+    assert_eq!(name, "fake:0::timing::clock_answers_after");
+    assert!(text.contains("did not end within 500ms"), "{text}");
+}
+
+#[test]
 fn a_slow_probe_is_caught() {
     let slow = || Probe::Late(Duration::from_millis(2100));
     let script = [Probe::Answer, slow(), slow(), slow()];

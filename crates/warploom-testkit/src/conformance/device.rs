@@ -5,12 +5,13 @@ use warploom_core::{Queue, QueueClass, QueueDesc, Slice};
 use crate::case::{Verdict, cases, ensure};
 use crate::noise::Noise;
 use crate::programs::AFFINE;
-use crate::rig::{Rig, content, load, same};
+use crate::rig::{PATIENCE, Rig, content, load, same};
 
 cases! { Device "device":
     info_is_whole = "`DeviceInfo` tells a name, memory for kernels, a language and usable limits.";
     info_keeps_what_was_probed = "`info` is what was probed, refined by what only an open device knows.";
     opening_twice_gives_two = "Opening twice is allowed and gives two independent devices on the same hardware.";
+    a_twins_buffer_does_no_harm = "Handles of another opening work or are an error; they break nothing.";
     outlives_its_handle = "Dropping the last handle to it, its buffers, queues and kernels closes it.";
     opens_again_after_closing = "A closed device can be opened again.";
     hints_do_not_forbid = "A queue's class is a hint.";
@@ -125,6 +126,38 @@ fn opening_twice_gives_two(rig: &Rig) -> Verdict {
         "the first opening after the second closed",
         &content::<u8>(&mut queue, &mine)?,
         &bytes,
+    )
+}
+
+fn a_twins_buffer_does_no_harm(rig: &Rig) -> Verdict {
+    // The checks compare device ids, which two openings share; so this gets through to the backend.
+    let twin = rig.reopen()?;
+    let mut theirs_queue = twin.queue(&QueueDesc::named("twin"))?;
+    let theirs = Slice::whole(&twin.alloc(rig.local()?, 64)?);
+    theirs_queue.upload(&[3; 64], &theirs)?;
+    crate::rig::done(&theirs_queue.record()?)?;
+    let mut queue = rig.queue()?;
+    let ours = rig.holding(&mut queue, &[1u8; 64])?;
+    let mut bytes = [0; 64];
+    if queue.download(&theirs, &mut bytes).is_ok() {
+        same("a twin's bytes", &bytes, &[3; 64])?;
+    }
+    // Refused at once or later, or done: each is an answer.
+    if queue.copy(&theirs, &ours).is_ok() {
+        let _ = queue.record().and_then(|event| event.wait(Some(PATIENCE)));
+    }
+    drop(queue);
+    let mut fresh = rig.queue()?;
+    let slice = rig.holding(&mut fresh, &[5u8; 64])?;
+    same(
+        "a fresh queue",
+        &content::<u8>(&mut fresh, &slice)?,
+        &[5; 64],
+    )?;
+    same(
+        "the twin",
+        &content::<u8>(&mut theirs_queue, &theirs)?,
+        &[3; 64],
     )
 }
 

@@ -4,7 +4,7 @@ use warploom_core::{Arg, Caps, Queue, Slice};
 
 use crate::case::{Stop, Verdict, cases, ensure};
 use crate::noise::Noise;
-use crate::programs::{AFFINE, BLEND, DOUBLE, EIGHT, NUMBERS, PLACES, SAXPY, TURN};
+use crate::programs::{AFFINE, BLEND, DOUBLE, EIGHT, LONG, NUMBERS, PLACES, SAXPY, TURN};
 use crate::rig::{Rig, content, part, same};
 
 cases! { Device "launch":
@@ -15,6 +15,7 @@ cases! { Device "launch":
     many_groups = "A launch may have as many groups as the limit says.";
     numbers_of_every_type = "Numbers arrive by value, in the order of the parameters.";
     doubles = "`F64` devices take 64-bit numbers and compute with them.";
+    long_integers = "`I64` devices compute with 64-bit integers.";
     numbers_between_slices = "Arguments arrive in the order of the parameters.";
     slices_of_one_slab = "Slices of one buffer can meet in one launch.";
     readers_share_bytes = "Slices that are only read may overlap.";
@@ -160,6 +161,25 @@ fn doubles(rig: &Rig) -> Verdict {
     double.line(&mut queue, 300, &args)?;
     let want: Vec<f64> = values.iter().map(|v| v * a + b).collect();
     same("64-bit floats", &content::<f64>(&mut queue, &slice)?, &want)
+}
+
+fn long_integers(rig: &Rig) -> Verdict {
+    if !rig.info().caps.contains(Caps::I64) {
+        return Err(Stop::skip("it has no 64-bit integers"));
+    }
+    let mut queue = rig.queue()?;
+    let long = rig.load(LONG)?;
+    let mut noise = Noise::new(59);
+    let values: Vec<u64> = (0..300).map(|_| noise.next()).collect();
+    let slice = rig.holding(&mut queue, &values)?;
+    long.line(&mut queue, 300, &[slice.clone().into()])?;
+    let square = |v: &u64| v.wrapping_mul(*v).wrapping_add(1);
+    let want: Vec<u64> = values.iter().map(square).collect();
+    same(
+        "64-bit integers",
+        &content::<u64>(&mut queue, &slice)?,
+        &want,
+    )
 }
 
 fn blended(a: &[u32], k: u32, b: &[u32]) -> Vec<u32> {

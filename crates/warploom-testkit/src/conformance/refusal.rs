@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use warploom_core::{Grid, Queue, Slice, UsageError};
+use warploom_core::{Grid, Language, Queue, Slice, UsageError};
 
 use super::stranger::stranger;
 use crate::case::{Stop, Verdict, cases, ensure};
-use crate::programs::{AFFINE, BLEND};
+use crate::programs::{AFFINE, BLEND, CROWDED, HUGE};
 use crate::rig::{Rig, content, refused, same};
 
 cases! { Device "refusal":
@@ -16,6 +16,8 @@ cases! { Device "refusal":
     of_overlaps = "A copy onto itself is refused.";
     of_arguments = "Kernel arguments of a wrong number, type, place or kind are refused.";
     of_aliases = "A slice that is written and overlaps another argument is refused.";
+    of_big_arguments = "A slice longer than kernels of this device can span is refused.";
+    of_kernels = "A kernel with more slices, or larger groups, than the device takes is refused.";
     of_grids = "A launch with no groups, or more than the device takes, is refused.";
     leaves_the_queue_usable = "A refused call has no effect.";
 }
@@ -79,7 +81,7 @@ fn of_strangers(rig: &Rig) -> Verdict {
         foreign,
     )?;
     let source = AFFINE
-        .source(warploom_core::Language::Host)
+        .source(Language::Host)
         .ok_or_else(|| Stop::fail("the suite's kernels are host code too"))?;
     let kernel = other.kernel(&source)?;
     let args = affine.args(&[ours.into(), 1u32.into(), 1u32.into()]);
@@ -176,6 +178,44 @@ fn of_aliases(rig: &Rig) -> Verdict {
             out.clone().into(),
         ];
         refused(what, blend.line(&mut queue, 1, &args), alias)?;
+    }
+    Ok(())
+}
+
+fn of_big_arguments(rig: &Rig) -> Verdict {
+    let limits = rig.info().limits;
+    let bytes = limits.max_binding.saturating_add(4);
+    // Nothing is written, but a processor that plays a device has to find the room.
+    if bytes > limits.max_alloc.min(1 << 29) {
+        return Err(Stop::skip("no buffer here is longer than a slice may be"));
+    }
+    let mut queue = rig.queue()?;
+    let affine = rig.load(AFFINE)?;
+    let slice = Slice::whole(&rig.buffer(bytes)?);
+    let args = [slice.into(), 1u32.into(), 1u32.into()];
+    refused(
+        "a slice that is too long",
+        affine.line(&mut queue, 1, &args),
+        |error| matches!(error, UsageError::ArgSize { .. }),
+    )
+}
+
+fn of_kernels(rig: &Rig) -> Verdict {
+    let limit = rig.info().limits.max_slices as usize;
+    if limit < CROWDED.params.len() {
+        let crowded = rig.device.kernel(&CROWDED.pick(rig.info())?);
+        refused("a kernel of too many slices", crowded, |error| {
+            matches!(error, UsageError::Slices { .. })
+        })?;
+    }
+    let huge = HUGE.pick(rig.info())?;
+    // Host code has no groups.
+    if huge.language() != Language::Host {
+        refused(
+            "a kernel of huge groups",
+            rig.device.kernel(&huge),
+            |error| matches!(error, UsageError::Group { .. }),
+        )?;
     }
     Ok(())
 }

@@ -1,0 +1,1 @@
+//! A CUDA driver for machines without one.

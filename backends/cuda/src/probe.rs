@@ -85,10 +85,12 @@ impl Found {
             info.kind = DeviceKind::Integrated;
         }
         info.driver = version(driver);
+        let (uuid, slice) = self.uuid(driver);
         info.key = PhysicalKey {
             pci: self.pci(driver),
-            uuid: self.uuid(driver),
+            uuid,
             luid: self.luid(driver),
+            slice,
         };
         info.total_memory = self.total_memory(driver).unwrap_or(0);
         info.languages = if nvrtc {
@@ -215,21 +217,18 @@ impl Found {
         })
     }
 
-    /// The second version first: for a MIG instance it gives the instance's own.
-    fn uuid(self, driver: &Driver) -> Option<Uuid> {
-        let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    /// What the device calls itself, and whether it is a slice of a card. For a MIG instance the
+    /// second version of the call gives the instance's own UUID, the first its card's.
+    fn uuid(self, driver: &Driver) -> (Option<Uuid>, bool) {
+        let mut answer = sys::CUuuid { bytes: [0; 16] };
         // SAFETY: the device is the driver's, and the place for the answer is writable.
-        let second = unsafe { driver.cuDeviceGetUuid_v2(&raw mut uuid, self.handle) };
-        if !second.is_some_and(Status::is_ok) {
-            // SAFETY: as above.
-            let first = unsafe { driver.cuDeviceGetUuid(&raw mut uuid, self.handle) };
-            if !first.is_some_and(Status::is_ok) {
-                return None;
-            }
-        }
-        // All zeros is how some virtual devices say that they have none.
-        let bytes = uuid.bytes.map(byte);
-        (bytes != [0; 16]).then_some(Uuid(bytes))
+        let second = unsafe { driver.cuDeviceGetUuid_v2(&raw mut answer, self.handle) };
+        let own = uuid(second, answer);
+        // SAFETY: as above.
+        let first = unsafe { driver.cuDeviceGetUuid(&raw mut answer, self.handle) };
+        let card = uuid(first, answer);
+        let slice = own.is_some() && card.is_some() && own != card;
+        (own.or(card), slice)
     }
 
     /// Windows numbers its adapters; elsewhere the call does not exist or answers nothing.
@@ -264,4 +263,11 @@ fn version(driver: &Driver) -> String {
         return "CUDA".into();
     }
     format!("CUDA {}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// The answer, if the call was there and went well. All zeros is how some virtual devices say that
+/// they have none.
+fn uuid(status: Option<Status>, answer: sys::CUuuid) -> Option<Uuid> {
+    let bytes = answer.bytes.map(byte);
+    (status.is_some_and(Status::is_ok) && bytes != [0; 16]).then_some(Uuid(bytes))
 }

@@ -47,6 +47,8 @@ pub(crate) fn key(device: DeviceHandle, has: impl Fn(&str) -> bool) -> PhysicalK
             .flatten()
             .as_deref()
             .and_then(luid),
+        // OpenCL does not tell.
+        slice: false,
     }
 }
 

@@ -41,7 +41,7 @@ fn sixty_four() -> Vec<DeviceInfo> {
         info.key = PhysicalKey {
             pci: Some(pci),
             uuid: Some(Uuid([at; 16])),
-            luid: None,
+            ..PhysicalKey::default()
         };
         info
     };

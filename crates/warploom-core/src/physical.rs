@@ -49,6 +49,9 @@ pub struct PhysicalKey {
     pub uuid: Option<Uuid>,
     /// How Windows calls the adapter until the next boot.
     pub luid: Option<Luid>,
+    /// Is it a slice of the card at that address, with memory of its own (MIG)?
+    #[serde(default)]
+    pub slice: bool,
 }
 
 impl PhysicalKey {
@@ -60,10 +63,17 @@ impl PhysicalKey {
     /// Both keys in one, the first one's answers before the second's.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
+        // Of a slice and its card, the slice knows better what it is.
+        let (first, second) = if other.slice && !self.slice {
+            (other, self)
+        } else {
+            (self, other)
+        };
         Self {
-            pci: self.pci.or(other.pci),
-            uuid: self.uuid.or(other.uuid),
-            luid: self.luid.or(other.luid),
+            pci: first.pci.or(second.pci),
+            uuid: first.uuid.or(second.uuid),
+            luid: first.luid.or(second.luid),
+            slice: first.slice,
         }
     }
 }
@@ -242,6 +252,7 @@ mod tests {
             pci: Some("0000:41:00.0".parse().unwrap()),
             uuid: Some(Uuid([7; 16])),
             luid: Some(Luid([1; 8])),
+            slice: true,
         };
         let text = serde_json::to_string(&key).unwrap();
         assert_eq!(serde_json::from_str::<PhysicalKey>(&text).unwrap(), key);

@@ -73,6 +73,8 @@ impl PhysicalDevice {
     /// Cards without an identity are known by their first face, which is the best that is there.
     pub fn ledger_key(&self) -> String {
         match (self.key.pci, self.key.uuid, self.faces.first()) {
+            // Slices of one card have memory of their own, and so a ledger of their own.
+            (Some(pci), Some(uuid), _) if self.key.slice => format!("pci-{pci}-{uuid}"),
             // The address alone: a process that reaches the card through another backend may
             // know the address and not the UUID, and must still arrive at the same name.
             (Some(pci), _, _) if !self.software => format!("pci-{pci}"),

@@ -132,6 +132,29 @@ fn a_card_claims_no_more_than_its_humblest_face() {
 }
 
 #[test]
+fn slices_of_one_card_have_ledgers_of_their_own() {
+    let mut first = device("cuda:0 pci=41 uuid=11");
+    let mut second = device("cuda:0 pci=41 uuid=12");
+    (first.key.slice, second.key.slice) = (true, true);
+    // As two processes see it, each with its own slice; one also reaches the whole card.
+    let card = device("wgpu:0 pci=41 uuid=1");
+    let key = |devices: Vec<DeviceInfo>| {
+        let survey = Survey::unite(Vec::new(), devices);
+        assert_eq!(survey.devices.len(), 1);
+        survey.devices[0].ledger_key()
+    };
+    let uuid = |n: &str| format!("{0}{0}{0}{0}-{0}{0}-{0}{0}-{0}{0}-{0}{0}{0}{0}{0}{0}", n);
+    assert_eq!(
+        key(vec![first, card]),
+        format!("pci-0000-41-00.0-{}", uuid("0b"))
+    );
+    assert_eq!(
+        key(vec![second]),
+        format!("pci-0000-41-00.0-{}", uuid("0c"))
+    );
+}
+
+#[test]
 fn cards_are_found_by_any_of_their_names() {
     let survey = unite(&["cuda:0 pci=41", "wgpu:3 pci=41", "cpu:0 soft"]);
     for name in ["gpu0", "cuda:0", "wgpu:3"] {
@@ -169,6 +192,7 @@ fn any_device(at: u32) -> impl Strategy<Value = DeviceInfo> {
                 pci: pci.map(|bus| format!("0000:{bus:02x}:00.0").parse().unwrap()),
                 uuid: uuid.map(|n| Uuid([n; 16])),
                 luid: luid.map(|n| Luid([n; 8])),
+                slice: false,
             };
             info.software = software;
             info

@@ -217,7 +217,7 @@ const TESTS: &[(&str, Test)] = &[
     }),
     ("an_old_driver_s_uuid_is_taken", |builder| {
         let found = builder.run(&["-DNO_UUID2"], "report", &[])?;
-        if found.contains("uuid 10101010-1010-1010-1010-101010101010") {
+        if found.contains("uuid 10101010-1010-1010-1010-101010101010 slice false") {
             return Ok(());
         }
         Err(found.into())
@@ -288,12 +288,12 @@ fn devices_are_described(builder: &Builder) -> Result<(), Failed> {
     let wanted = format!(
         "loaded with 2 devices\n\
          cuda:0 `Strict test device 0` discrete software false `CUDA 12.4` \
-         pci 10000:41:00.0 uuid 20202020-2020-2020-2020-202020202020 luid none \
+         pci 10000:41:00.0 uuid 20202020-2020-2020-2020-202020202020 slice true luid none \
          total 67108864 max_alloc 67108864 free None memory cuda.device, cuda.pinned ptx true \
          caps F64 | F16 | I64 | TIMESTAMPS | CONCURRENT_QUEUES | COPY_OVERLAP | STRICT_MATH \
          units 46 {limits}\n\
          cuda:1 `Strict test device 1` integrated software false `CUDA 12.4` \
-         pci 10000:42:01.0 uuid 21212121-2121-2121-2121-212121212121 luid none \
+         pci 10000:42:01.0 uuid 21212121-2121-2121-2121-212121212121 slice true luid none \
          total 67108864 max_alloc 67108864 free None memory cuda.device, cuda.pinned ptx true \
          caps F64 | F16 | I64 | TIMESTAMPS | CONCURRENT_QUEUES | COPY_OVERLAP | STRICT_MATH | UNIFIED_MEMORY \
          units 47 {limits}"

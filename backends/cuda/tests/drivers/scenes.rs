@@ -72,7 +72,7 @@ fn report() {
             .collect();
         let limits = info.limits;
         println!(
-            "{} `{}` {} software {} `{}` pci {} uuid {} luid {} total {} max_alloc {} free {:?} \
+            "{} `{}` {} software {} `{}` pci {} uuid {} slice {} luid {} total {} max_alloc {} free {:?} \
              memory {} ptx {} caps {} units {} group {:?} of {} groups {:?} local {} align {}",
             info.id,
             info.name,
@@ -81,6 +81,7 @@ fn report() {
             info.driver,
             text(info.key.pci.map(|pci| pci.to_string())),
             text(info.key.uuid.map(|uuid| uuid.to_string())),
+            info.key.slice,
             text(info.key.luid.map(|luid| luid.to_string())),
             info.total_memory,
             limits.max_alloc,

@@ -30,13 +30,17 @@ pub(crate) fn load() -> Result<Box<dyn GpuBackend>, LoadError> {
 /// Opens and closes a library, to see whether it is there.
 #[cfg(not(any(windows, target_vendor = "apple")))]
 fn find(library: &str) -> Result<(), LoadError> {
+    use std::error::Error as _;
     // SAFETY: the only library asked for is the Vulkan loader, whose initialisers and finalisers
     // may run on any thread at any time; no symbol of it is used through this handle.
     let opened = unsafe { libloading::Library::new(library) };
     match opened {
         Ok(_) => Ok(()),
         Err(error) => {
-            let text = error.to_string();
+            // The system's own words are in the source.
+            let text = error
+                .source()
+                .map_or(error.to_string(), ToString::to_string);
             Err(
                 if text.contains("No such file") || text.contains("not found") {
                     LoadError::absent(format!("{library} is not installed"))

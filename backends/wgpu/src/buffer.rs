@@ -41,7 +41,6 @@ enum Place {
 
 impl Memory {
     pub(crate) fn alloc(context: &Arc<Context>, kind: MemoryKind, bytes: u64) -> Result<Arc<Self>> {
-        context.alive()?;
         context.reap()?;
         let full = |free| context.out_of_memory(kind, bytes, Some(free));
         let size = bytes

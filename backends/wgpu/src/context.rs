@@ -159,7 +159,6 @@ impl Context {
     }
 
     pub(crate) fn memory(&self) -> Result<MemoryUse> {
-        self.alive()?;
         self.reap()?;
         Ok(MemoryUse {
             total: self.info.total_memory,
@@ -170,9 +169,12 @@ impl Context {
 
     /// Lets go of everything that only finished work needed, wgpu's share included.
     pub(crate) fn reap(&self) -> Result<()> {
+        self.alive()?;
         let reached = self.reached()?;
         self.gate.reap(reached);
-        poll(&self.device).map_err(|message| self.lose("poll", message))
+        poll(&self.device).map_err(|message| self.lose("poll", message))?;
+        // The poll may have told.
+        self.alive()
     }
 
     fn reached(&self) -> Result<u64> {
@@ -250,8 +252,10 @@ impl Context {
         let submitted = self.timeline.submit(&self.queue, index, || {
             scoped(&self.device, || self.queue.submit(sealed.commands)).map(|_| ())
         });
-        submitted.map_err(|error| self.failed("submit", &error))?;
-        // A lost device makes a submit fail without an error.
+        if !submitted.map_err(|error| self.failed("submit", &error))? {
+            return Err(self.lose("submit", "it takes no more work".into()));
+        }
+        // Only the other clock needs this question.
         self.alive()?;
         for memory in &sealed.pinned {
             memory.used_by(index);

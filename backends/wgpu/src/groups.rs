@@ -58,4 +58,9 @@ impl Groups {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|key, _| key[HEAD..].iter().step_by(EACH).all(|id| *id != buffer));
     }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.lock().unwrap().is_empty()
+    }
 }

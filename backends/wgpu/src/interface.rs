@@ -135,8 +135,11 @@ mod tests {
             text.contains("[64, 1, 1]") && text.contains("[32, 1, 1]"),
             "{text}"
         );
-        let text = read(CODE, "scale", &PARAMS[..3], [64, 1, 1]);
-        assert!(text.contains("`p`") || text.contains("scalars"), "{text}");
+        let text = read(CODE, "scale", &PARAMS[..1], [64, 1, 1]);
+        assert!(
+            text.contains("`b` at group 0, binding 1 has no parameter"),
+            "{text}"
+        );
         let text = read(
             &CODE.replace("read_write> a", "read> a"),
             "scale",

@@ -49,6 +49,8 @@ mod program;
 mod queue;
 mod recorder;
 mod stamp;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod transfer;
 #[cfg(not(target_vendor = "apple"))]

@@ -28,7 +28,7 @@ impl Semaphore {
         match *self {}
     }
 
-    pub(crate) fn unsign(&self, _queue: &wgpu::Queue) {
+    pub(crate) fn unsign(&self, _queue: &wgpu::Queue) -> bool {
         match *self {}
     }
 

@@ -41,17 +41,19 @@ impl Timeline {
     }
 
     /// Submits through `submit` as number `index`. The caller holds the lock that keeps submits
-    /// in order.
+    /// in order. wgpu drops the submits of a dying device without a word: that is `false`.
     pub(crate) fn submit<E>(
         &self,
         queue: &wgpu::Queue,
         index: u64,
         submit: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<bool, E> {
         match &self.clock {
             Clock::Semaphore(semaphore) => {
                 semaphore.sign(queue, index);
-                submit().inspect_err(|_| semaphore.unsign(queue))
+                let submitted = submit();
+                let dropped = semaphore.unsign(queue);
+                submitted.map(|()| !dropped)
             }
             Clock::Callbacks => {
                 submit()?;
@@ -59,7 +61,7 @@ impl Timeline {
                 queue.on_submitted_work_done(move || {
                     reached.fetch_max(index, Ordering::Release);
                 });
-                Ok(())
+                Ok(true)
             }
         }
     }

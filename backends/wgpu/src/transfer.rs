@@ -81,10 +81,10 @@ fn splice(@builtin(global_invocation_id) item: vec3<u32>) {
     let first = word << 2u;
     let end = span.dst + span.len;
     if (first >= end) { return; }
-    let from = span.src + 4u + first - span.dst;
-    let shift = (from & 3u) << 3u;
-    var value = load(from >> 2u) >> shift;
-    if (shift != 0u) { value |= load((from >> 2u) + 1u) << (32u - shift); }
+    let origin = span.src + 4u + first - span.dst;
+    let shift = (origin & 3u) << 3u;
+    var value = load(origin >> 2u) >> shift;
+    if (shift != 0u) { value |= load((origin >> 2u) + 1u) << (32u - shift); }
     var mask = 0xffffffffu;
     if (first < span.dst) { mask <<= (span.dst - first) << 3u; }
     if (first + 4u > end) { mask &= 0xffffffffu >> ((first + 4u - end) << 3u); }

@@ -105,12 +105,11 @@ impl Semaphore {
         }
     }
 
-    /// Takes [`sign`](Self::sign) back, after the submit did not happen.
-    pub(crate) fn unsign(&self, queue: &wgpu::Queue) {
+    /// Takes [`sign`](Self::sign) back; `true` when no submit has used it.
+    pub(crate) fn unsign(&self, queue: &wgpu::Queue) -> bool {
         // SAFETY: as for `sign`.
-        if let Some(queue) = unsafe { queue.as_hal::<Vulkan>() } {
-            queue.remove_signal_semaphore(self.raw);
-        }
+        let queue = unsafe { queue.as_hal::<Vulkan>() };
+        queue.is_some_and(|queue| queue.remove_signal_semaphore(self.raw))
     }
 
     pub(crate) fn reached(&self) -> Result<u64, String> {

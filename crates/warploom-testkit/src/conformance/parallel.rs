@@ -89,30 +89,42 @@ fn readers_share_a_buffer(rig: &Rig) -> Verdict {
 }
 
 fn disjoint_slices_of_one_buffer(rig: &Rig) -> Verdict {
-    let step = rig.aligned(4000);
+    const ROUNDS: u32 = 20;
+    let step = rig.aligned(400);
     let affine = rig.load(AFFINE)?;
     for kind in rig.info().memory.clone() {
-        let buffer = rig.device.alloc(kind, 4 * step)?;
+        let buffer = rig.device.alloc(kind, u64::from(4 * ROUNDS) * step)?;
+        let cell = |number: u32| {
+            let start = u64::from(number) * step;
+            crate::rig::part(&buffer, start..start + 400)
+        };
+        // Threads take cells in turn, so that each works beside the others' bytes.
         threads(4, |number| {
             let mut queue = rig.queue()?;
-            let start = u64::from(number) * step;
-            let mine = crate::rig::part(&buffer, start..start + 4000)?;
-            let source = Slice::whole(&rig.buffer(4000)?);
-            for round in 0..20u32 {
-                let value = 1000 * number + round;
-                queue.upload(bytemuck::cast_slice(&[value; 1000]), &source)?;
-                queue.copy(&source, &mine)?;
-                let mut want = value;
+            let source = Slice::whole(&rig.buffer(400)?);
+            for at in (0..ROUNDS).map(|round| 4 * round + number) {
+                queue.upload(bytemuck::cast_slice(&[at; 100]), &source)?;
+                queue.copy(&source, &cell(at)?)?;
                 if kind.space().kernel_visible() {
-                    let args = [mine.clone().into(), 3u32.into(), 1u32.into()];
-                    affine.line(&mut queue, 1000, &args)?;
-                    want = 3 * value + 1;
+                    let args = [cell(at)?.into(), 3u32.into(), 1u32.into()];
+                    affine.line(&mut queue, 100, &args)?;
                 }
-                let what = format!("part {number} of a {kind} buffer in round {round}");
-                same(&what, &content::<u32>(&mut queue, &mine)?, &[want; 1000])?;
+                done(&queue.record()?)?;
             }
             Ok(())
         })?;
+        // Checked at the end: what one thread undid of another's work stays undone.
+        let mut queue = rig.queue()?;
+        for at in 0..4 * ROUNDS {
+            let launched = kind.space().kernel_visible();
+            let want = if launched { 3 * at + 1 } else { at };
+            let what = format!("part {at} of a {kind} buffer");
+            same(
+                &what,
+                &content::<u32>(&mut queue, &cell(at)?)?,
+                &[want; 100],
+            )?;
+        }
     }
     Ok(())
 }

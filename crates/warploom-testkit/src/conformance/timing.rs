@@ -12,9 +12,9 @@ cases! { Device "timing":
     clock_is_silent_before = "`at` is `None` before the event is reached.";
     clock_answers_after = "`TIMESTAMPS` devices tell when an event was reached.";
     clock_does_not_run_backwards = "`at` of a later event of a queue is not earlier.";
-    clock_measures_the_work = "Differences between events of one opened device mean time.";
-    queues_overlap = "On `CONCURRENT_QUEUES` devices, work on several queues really overlaps.";
-    copies_overlap = "On `COPY_OVERLAP` devices, copies overlap with kernels.";
+    #[alone] clock_measures_the_work = "Differences between events of one opened device mean time.";
+    #[alone] queues_overlap = "On `CONCURRENT_QUEUES` devices, work on several queues really overlaps.";
+    #[alone] copies_overlap = "On `COPY_OVERLAP` devices, copies overlap with kernels.";
 }
 
 fn has(rig: &Rig, cap: Caps, without: &str) -> Verdict {

@@ -147,7 +147,7 @@ impl Buffer for WgpuBuffer {
         };
         context.alive()?;
         context.flush_users(memory)?;
-        let loan = context.gate.lend(memory.id);
+        let loan = context.gate.lend(&[memory.id]);
         let loan = loan.map_err(|Knot| context.knot())?;
         // Read under the loan: no later submit can touch the buffer any more.
         context.wait(memory.last_use.load(Ordering::Relaxed), None)?;

@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::buffer::Memory;
 use crate::chunk::{Chunk, Class, Pool};
 use crate::error::{poll, scoped, text};
-use crate::gate::{Gate, Knot};
+use crate::gate::{Gate, Knot, Own};
 use crate::groups::Groups;
 use crate::interface::Interface;
 use crate::ledger::Ledger;
@@ -242,12 +242,12 @@ impl Context {
     }
 
     /// Submits a list, and answers with the submit's number.
-    pub(crate) fn submit(&self, batch: Batch) -> Result<u64> {
+    pub(crate) fn submit(&self, batch: Batch, own: Own) -> Result<u64> {
         self.alive()?;
         let sealed = scoped(&self.device, || batch.seal());
         let sealed = sealed.map_err(|error| self.failed("finish", &error))?;
         let pinned: Vec<_> = sealed.pinned.iter().map(|memory| memory.id).collect();
-        let entry = self.gate.enter(&pinned).map_err(|Knot| self.knot())?;
+        let entry = self.gate.enter(&pinned, own).map_err(|Knot| self.knot())?;
         let index = entry.number();
         let submitted = self.timeline.submit(&self.queue, index, || {
             scoped(&self.device, || self.queue.submit(sealed.commands)).map(|_| ())
@@ -267,7 +267,7 @@ impl Context {
 
     /// Fills a new pinned buffer with zeros; see [`Mapped::new`](crate::mapping::Mapped::new).
     pub(crate) fn clear(&self, buffer: &wgpu::Buffer) -> Result<u64> {
-        self.submit(Batch::clearing(&self.device, buffer))
+        self.submit(Batch::clearing(&self.device, buffer), Own::Refuse)
     }
 }
 

@@ -43,11 +43,20 @@ pub(crate) struct Knot;
 #[derive(Debug)]
 pub(crate) struct Entry<'a>(MutexGuard<'a, Inside>);
 
-/// A buffer is with the host, for as long as this lives.
+/// Buffers are with the host, or kept from others by one thread, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Loan<'a> {
     gate: &'a Gate,
-    buffer: u64,
+    buffers: Vec<u64>,
+}
+
+/// What a submit does about buffers that its own thread holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Own {
+    /// It would wait for ever.
+    Refuse,
+    /// They are held for this very submit.
+    Pass,
 }
 
 impl Gate {
@@ -56,29 +65,35 @@ impl Gate {
     }
 
     /// Waits until none of `buffers` is with the host.
-    pub(crate) fn enter(&self, buffers: &[u64]) -> Result<Entry<'_>, Knot> {
-        let mut inside = self.lock();
-        loop {
-            match inside.holder(buffers) {
-                None => return Ok(Entry(inside)),
-                Some(thread) if thread == thread::current().id() => return Err(Knot),
-                Some(_) => inside = self.wait(inside),
-            }
-        }
+    pub(crate) fn enter(&self, buffers: &[u64], own: Own) -> Result<Entry<'_>, Knot> {
+        self.wait_for(buffers, own).map(Entry)
     }
 
-    /// Gives `buffer` to the host as soon as nobody else has it.
-    pub(crate) fn lend(&self, buffer: u64) -> Result<Loan<'_>, Knot> {
+    /// Gives `buffers` to this thread as soon as nobody else has any of them.
+    pub(crate) fn lend(&self, buffers: &[u64]) -> Result<Loan<'_>, Knot> {
+        let mut inside = self.wait_for(buffers, Own::Refuse)?;
+        let here = thread::current().id();
+        inside.lent.extend(buffers.iter().map(|id| (*id, here)));
+        Ok(Loan {
+            gate: self,
+            buffers: buffers.to_vec(),
+        })
+    }
+
+    fn wait_for(&self, buffers: &[u64], own: Own) -> Result<MutexGuard<'_, Inside>, Knot> {
+        let here = thread::current().id();
         let mut inside = self.lock();
         loop {
-            match inside.holder(&[buffer]) {
-                None => break,
-                Some(thread) if thread == thread::current().id() => return Err(Knot),
-                Some(_) => inside = self.wait(inside),
+            let mut holders = buffers.iter().filter_map(|id| inside.lent.get(id));
+            match holders.find(|thread| own == Own::Refuse || **thread != here) {
+                None => return Ok(inside),
+                Some(thread) if *thread == here => return Err(Knot),
+                Some(_) => {
+                    let waited = self.returned.wait(inside);
+                    inside = waited.unwrap_or_else(PoisonError::into_inner);
+                }
             }
         }
-        inside.lent.insert(buffer, thread::current().id());
-        Ok(Loan { gate: self, buffer })
     }
 
     /// Does this thread hold one of `buffers`?
@@ -86,11 +101,6 @@ impl Gate {
         let inside = self.lock();
         let here = Some(thread::current().id());
         buffers.any(|buffer| inside.lent.get(&buffer).copied() == here)
-    }
-
-    fn wait<'a>(&self, inside: MutexGuard<'a, Inside>) -> MutexGuard<'a, Inside> {
-        let waited = self.returned.wait(inside);
-        waited.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many submits there were; the latest one's number.
@@ -111,15 +121,6 @@ impl Gate {
     }
 }
 
-impl Inside {
-    fn holder(&self, buffers: &[u64]) -> Option<ThreadId> {
-        if self.lent.is_empty() {
-            return None;
-        }
-        buffers.iter().find_map(|id| self.lent.get(id).copied())
-    }
-}
-
 impl Entry<'_> {
     /// The number of the submit that is to be made now.
     pub(crate) fn number(&self) -> u64 {
@@ -137,7 +138,11 @@ impl Entry<'_> {
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        self.gate.lock().lent.remove(&self.buffer);
+        let mut inside = self.gate.lock();
+        for buffer in &self.buffers {
+            inside.lent.remove(buffer);
+        }
+        drop(inside);
         self.gate.returned.notify_all();
     }
 }
@@ -151,21 +156,22 @@ mod tests {
     #[test]
     fn a_thread_never_waits_for_itself() {
         let gate = Gate::default();
-        let loan = gate.lend(1).unwrap();
-        assert!(gate.lend(1).is_err());
-        assert!(gate.enter(&[2, 1]).is_err());
-        assert!(gate.enter(&[2, 3]).is_ok());
+        let loan = gate.lend(&[1]).unwrap();
+        assert!(gate.lend(&[1]).is_err());
+        assert!(gate.enter(&[2, 1], Own::Refuse).is_err());
+        assert!(gate.enter(&[2, 3], Own::Refuse).is_ok());
+        assert!(gate.enter(&[1], Own::Pass).is_ok());
         assert!(gate.holds([1].into_iter()));
         drop(loan);
-        assert!(gate.enter(&[1]).is_ok());
+        assert!(gate.enter(&[1], Own::Refuse).is_ok());
     }
 
     #[test]
     fn a_submit_waits_for_another_threads_loan() {
         let gate = Gate::default();
         thread::scope(|scope| {
-            let loan = gate.lend(1).unwrap();
-            let entering = scope.spawn(|| gate.enter(&[1]).map(|_| ()).is_ok());
+            let loan = gate.lend(&[1]).unwrap();
+            let entering = scope.spawn(|| gate.enter(&[1], Own::Refuse).map(|_| ()).is_ok());
             thread::sleep(Duration::from_millis(30));
             assert!(!entering.is_finished());
             drop(loan);
@@ -177,7 +183,7 @@ mod tests {
     fn cargo_leaves_in_order() {
         let gate = Gate::default();
         for _ in 0..3 {
-            let entry = gate.enter(&[]).unwrap();
+            let entry = gate.enter(&[], Own::Refuse).unwrap();
             entry.made(Cargo::default());
         }
         gate.reap(2);

@@ -4,7 +4,9 @@
 //! command list it was part of.
 
 use warploom_core::{DType, Param};
-use wgpu::naga::{AddressSpace, Module, ShaderStage, StorageAccess, front};
+use wgpu::naga::front::wgsl;
+use wgpu::naga::valid::Capabilities;
+use wgpu::naga::{AddressSpace, Module, ShaderStage, StorageAccess};
 
 /// What a launch must bind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,8 +24,11 @@ impl Interface {
         params: &[Param],
         group: [u32; 3],
     ) -> Result<Self, String> {
-        let module = front::wgsl::parse_str(code)
-            .map_err(|error| error.emit_to_string_with_path(code, name))?;
+        // Whether the device has what the code uses is wgpu's to say, when it compiles.
+        let mut options = wgsl::Options::new();
+        options.capabilities = Capabilities::all();
+        let module = wgsl::Frontend::new_with_options(options).parse(code);
+        let module = module.map_err(|error| error.emit_to_string_with_path(code, name))?;
         let mut entries = module.entry_points.iter();
         let entry = entries.find(|e| e.name == name && e.stage == ShaderStage::Compute);
         let entry = entry.ok_or_else(|| format!("there is no `@compute` function `{name}`"))?;

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 use warploom_core::{DeviceError, Result};
 
@@ -11,6 +12,7 @@ use crate::buffer::Memory;
 use crate::chunk::{Chunk, Class, Fill, LARGE};
 use crate::context::Context;
 use crate::event::WgpuEvent;
+use crate::gate::{Knot, Own};
 use crate::groups::{Binding, Groups};
 use crate::interface::uniform_bytes;
 use crate::program::Program;
@@ -81,33 +83,52 @@ impl Recorder {
     }
 
     /// Submits the list if it touches `memory`; called by any thread.
+    ///
+    /// It must not wait for a buffer while it has the queue's state: whoever holds the buffer may
+    /// be about to use the queue. So it first gets hold of all buffers of the list, then of the
+    /// state if that is free, and otherwise lets go and tries again.
     pub(crate) fn flush_for(&self, memory: &Memory) -> Result<()> {
-        let touches = self.touches().clone();
-        if !touches.contains(&memory.id) {
-            return Ok(());
+        let gate = &self.context.gate;
+        loop {
+            let touches: Vec<u64> = self.touches().iter().copied().collect();
+            if !touches.contains(&memory.id) {
+                return Ok(());
+            }
+            let loan = gate.lend(&touches).map_err(|Knot| self.context.knot())?;
+            let line = match self.line.try_lock() {
+                Ok(line) => Some(line),
+                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            if let Some(mut line) = line
+                && line.batch.pinned().all(|id| touches.contains(&id))
+            {
+                let flushed = self.flush_as(&mut line, Own::Pass);
+                if let Err(error) = &flushed {
+                    // The owner learns of it with its next call.
+                    line.failure = Some(error.clone());
+                }
+                return flushed.map(|_| ());
+            }
+            drop(loan);
+            std::thread::sleep(Duration::from_micros(20));
         }
-        // The submit would wait for what this very thread holds, and its lock might be taken by a
-        // submit that does so already.
-        if self.context.gate.holds(touches.into_iter()) {
-            return Err(self.context.knot());
-        }
-        let mut line = self.lock();
-        let flushed = self.flush(&mut line);
-        if let Err(error) = &flushed {
-            line.failure = Some(error.clone());
-        }
-        flushed.map(|_| ())
     }
 
     /// Submits what is recorded, and answers with the number of the submit to wait for.
     pub(crate) fn flush(&self, line: &mut Line) -> Result<u64> {
-        if line.batch.commands() == 0 {
-            return Ok(line.last);
-        }
+        // Refused before anything is lost: the list stays, and can be submitted later.
         if self.context.gate.holds(line.batch.pinned()) {
             return Err(self.context.knot());
         }
-        let submitted = self.context.submit(std::mem::take(&mut line.batch));
+        self.flush_as(line, Own::Refuse)
+    }
+
+    fn flush_as(&self, line: &mut Line, own: Own) -> Result<u64> {
+        if line.batch.commands() == 0 {
+            return Ok(line.last);
+        }
+        let submitted = self.context.submit(std::mem::take(&mut line.batch), own);
         // Either the submit is known to the pinned buffers now, or it never happens.
         self.touches().clear();
         line.last = submitted?;

@@ -113,7 +113,7 @@ fn events_without_work_between_share_a_submit() {
         two.wait(&first).unwrap();
         let third = two.record().unwrap();
         assert_eq!(submits(device), count);
-        third.wait(Some(Duration::from_secs(60))).unwrap();
+        third.wait(Some(Duration::from_mins(1))).unwrap();
         assert!(first.is_done().unwrap() && second.is_done().unwrap());
         assert_eq!(first.at(), third.at());
         let timed = device.info().caps.contains(warploom_core::Caps::TIMESTAMPS);

@@ -1,7 +1,7 @@
 //! Compiling WGSL and passing arguments.
 
 use warploom_core::memory::WGPU_DEVICE;
-use warploom_core::{Arg, DType, DeviceError, Grid, KernelSource, Math, Param, Queue, Slice};
+use warploom_core::{Arg, Caps, DType, DeviceError, Grid, KernelSource, Math, Param, Queue, Slice};
 
 use crate::rig::{content, device, filled, part, queue};
 
@@ -151,4 +151,41 @@ fn a_slice_too_small_for_its_type_is_refused_and_the_list_goes_on() {
         "{error}"
     );
     assert_eq!(content(&mut queue, &buffer)[..5], [1, 0, 0, 0, 1]);
+}
+
+/// The wide and the narrow types, where the device says it has them.
+#[test]
+fn promised_types_really_work() {
+    let Some(device) = device() else { return };
+    let mut queue = queue(&device);
+    let mut twice = |cap: Caps, head: &str, name: &str, before: &[u8], after: &[u8]| {
+        if !device.info().caps.contains(cap) {
+            println!("skipped: {} has no {name}", device.info().id);
+            return;
+        }
+        let code = format!(
+            "{head}
+            @group(0) @binding(0) var<storage, read_write> a: array<{name}>;
+            @compute @workgroup_size(1) fn twice() {{ a[0] = a[0] + a[0]; }}"
+        );
+        let source = KernelSource::wgsl("twice", &code, &[Param::ReadWrite], [1, 1, 1]);
+        let kernel = device.kernel(&source).unwrap();
+        let buffer = filled(&device, &mut queue, WGPU_DEVICE, before);
+        let args = [Slice::whole(&buffer).into()];
+        queue.launch(&kernel, Grid::groups([1; 3]), &args).unwrap();
+        assert_eq!(content(&mut queue, &buffer), after, "{name}");
+    };
+    let double = |value: f64| value.to_le_bytes();
+    twice(Caps::F64, "", "f64", &double(1.0 / 3.0), &double(2.0 / 3.0));
+    let long = |value: i64| value.to_le_bytes();
+    twice(
+        Caps::I64,
+        "",
+        "i64",
+        &long(-5_000_000_000),
+        &long(-10_000_000_000),
+    );
+    // Two halves: 1.5 and 3.0 become 3.0 and 6.0.
+    let (before, after) = ([0x00, 0x3e, 0x00, 0x42], [0x00, 0x42, 0x00, 0x46]);
+    twice(Caps::F16, "enable f16;", "vec2<f16>", &before, &after);
 }

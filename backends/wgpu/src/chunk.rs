@@ -8,8 +8,9 @@ use wgpu::BufferUsages;
 
 use crate::mapping::{MapError, Mapped};
 
-/// The largest piece in which bytes are staged.
-pub(crate) const LARGE: u64 = 16 << 20;
+/// The largest piece in which bytes are staged: large enough that a submit costs little beside it,
+/// small enough that a large transfer keeps host and device busy at once.
+pub(crate) const LARGE: u64 = 4 << 20;
 const SMALL: u64 = 256 << 10;
 const FEED: u64 = 64 << 10;
 
@@ -48,8 +49,8 @@ impl Class {
     fn kept(self, size: u64) -> usize {
         match (self, size) {
             (Self::Feed, _) => usize::MAX,
-            (Self::Up, LARGE) => 4,
-            (Self::Down, LARGE) => 2,
+            (Self::Up, LARGE) => 8,
+            (Self::Down, LARGE) => 4,
             _ => 16,
         }
     }

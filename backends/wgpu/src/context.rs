@@ -155,7 +155,7 @@ impl Context {
 
     /// Free memory now, where the driver tells.
     fn free(&self) -> Option<u64> {
-        vulkan::ask(&self.adapter)?.free
+        vulkan::ask(&self.adapter).free
     }
 
     pub(crate) fn memory(&self) -> Result<MemoryUse> {

@@ -22,7 +22,7 @@
 //! Drivers overcommit, so "no room" would come late or as a crash. Hence all live buffers of an
 //! opened device together, pinned ones included, never exceed the memory that was probed: the
 //! refusal is `OutOfMemory` and depends on nothing but the calls. Staging of the backend's own is
-//! not counted; it is bounded by 128 MiB of uploads and 32 MiB of downloads for each queue.
+//! not counted; each queue uses up to 64 MiB of it for uploads and 12 MiB for downloads.
 //!
 //! # What wgpu does not forgive
 //! `wgpu::Device::poll` panics when the device is lost, and can panic when several threads poll

@@ -129,11 +129,10 @@ fn describe(told: &wgpu::AdapterInfo, adapter: wgpu::Adapter) -> Found {
         DeviceType::VirtualGpu | DeviceType::Other => DeviceKind::Virtual,
     };
     info.software = info.kind == DeviceKind::Cpu;
-    if let Some(vulkan) = vulkan::ask(&adapter) {
-        info.key = vulkan.key;
-        info.total_memory = vulkan.total;
-        info.free_memory = vulkan.free;
-    }
+    let vulkan = vulkan::ask(&adapter);
+    info.key = vulkan.key;
+    info.total_memory = vulkan.total;
+    info.free_memory = vulkan.free;
     info.key.pci = place(told);
     info.languages = vec![Language::Wgsl];
     let features = adapter.features();

@@ -55,7 +55,7 @@ impl Queue for WgpuQueue {
 
     fn download(&mut self, src: &Slice, dst: &mut [u8]) -> Result<()> {
         let memory = self.memory(src)?;
-        // Two pieces at a time, so that the device fills one while the host empties the other.
+        // Some pieces at a time, so that the device fills one while the host empties another.
         let mut pieces: VecDeque<(Arc<Chunk>, u64, &mut [u8], u64)> = VecDeque::new();
         let finish = |(chunk, phase, dst, index): (Arc<Chunk>, u64, &mut [u8], u64)| {
             self.context().wait(index, None)?;
@@ -73,7 +73,7 @@ impl Queue for WgpuQueue {
             drop(line);
             pieces.push_back((chunk, start % WORD, part, index));
             start += len;
-            if pieces.len() > 1
+            if pieces.len() > 2
                 && let Some(piece) = pieces.pop_front()
             {
                 finish(piece)?;

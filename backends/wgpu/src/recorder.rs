@@ -22,7 +22,7 @@ use crate::transfer::{self, GROUP, How, Piece, SPAN, WORD};
 /// A list this long is submitted without being asked for, so that it cannot grow for ever.
 const MOST_COMMANDS: u32 = 4096;
 /// Uploads wait for the device when this much staging is in use.
-const MOST_STAGED: u64 = 128 << 20;
+const MOST_STAGED: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -251,7 +251,6 @@ impl Recorder {
         dst: &Arc<Memory>,
         start: u64,
     ) -> Result<()> {
-        self.keep(line, dst);
         let mut start = start;
         // Room for bringing staging into step with the destination.
         let most = usize::try_from(LARGE - 4 * WORD).expect("a chunk is far smaller than 4 GiB");
@@ -260,8 +259,8 @@ impl Recorder {
                 let last = self.flush(line)?;
                 self.context.wait(last, None)?;
                 self.context.reap()?;
-                self.keep(line, dst);
             }
+            self.keep(line, dst);
             let bytes = part.len() as u64;
             let (chunk, at) =
                 self.place(&mut line.staging, Class::Up, bytes, 4 * WORD, start % WORD)?;
@@ -278,6 +277,10 @@ impl Recorder {
             };
             self.transfer(line, from, at, to, start, bytes)?;
             start += bytes;
+            if src.len() > most {
+                // The device works on this piece while the host fills the next.
+                self.flush(line)?;
+            }
         }
         self.flush_when_long(line)
     }

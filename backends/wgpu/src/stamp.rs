@@ -1,5 +1,6 @@
 //! Device times: a timestamp query per event, resolved straight into mapped memory.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ const STRIDE: u64 = wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT;
 /// The queries of one opened device.
 #[derive(Debug)]
 pub(crate) struct Stamps {
-    free: Mutex<Vec<(Arc<Block>, u32)>>,
+    // The longest unused first: a driver may wait for a query's last use before its next.
+    free: Mutex<VecDeque<(Arc<Block>, u32)>>,
     /// Nanoseconds of a tick.
     period: f64,
 }
@@ -47,9 +49,9 @@ impl Stamps {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.is_empty() {
             let block = Arc::new(Block::new(device)?);
-            free.extend((0..QUERIES).rev().map(|query| (Arc::clone(&block), query)));
+            free.extend((0..QUERIES).map(|query| (Arc::clone(&block), query)));
         }
-        let (block, query) = free.pop()?;
+        let (block, query) = free.pop_front()?;
         Some(Arc::new(Stamp {
             block,
             query,
@@ -110,7 +112,7 @@ impl Drop for Stamp {
     fn drop(&mut self) {
         if let Some(home) = self.home.upgrade() {
             let mut free = home.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.push((Arc::clone(&self.block), self.query));
+            free.push_back((Arc::clone(&self.block), self.query));
         }
     }
 }

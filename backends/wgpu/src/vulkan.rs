@@ -17,8 +17,12 @@ pub(crate) struct Told {
     pub(crate) free: Option<u64>,
 }
 
-/// Asks without opening the device; `None` when it is not a Vulkan device.
-pub(crate) fn ask(adapter: &wgpu::Adapter) -> Option<Told> {
+/// Asks without opening the device; of other APIs' devices Vulkan tells nothing.
+pub(crate) fn ask(adapter: &wgpu::Adapter) -> Told {
+    ask_vulkan(adapter).unwrap_or_default()
+}
+
+fn ask_vulkan(adapter: &wgpu::Adapter) -> Option<Told> {
     // SAFETY: the adapter is only read, and destroyed by nobody here.
     let adapter = unsafe { adapter.as_hal::<Vulkan>() }?;
     let physical = adapter.raw_physical_device();

@@ -167,6 +167,25 @@ fn an_upload_larger_than_all_staging() {
     }
 }
 
+/// Each upload fills most of a chunk of staging, and none has run when the next comes.
+#[test]
+fn staging_is_not_used_again_before_it_was_read() {
+    let Some(device) = device() else { return };
+    let mut queue = queue(&device);
+    let (count, len) = (12_u8, 200 << 10);
+    let buffer = device.alloc(WGPU_DEVICE, u64::from(count) * len).unwrap();
+    for n in 0..count {
+        let bytes = vec![n; range(0, len).len()];
+        let slice = part(&buffer, u64::from(n) * len, len);
+        queue.upload(&bytes, &slice).unwrap();
+    }
+    let got = content(&mut queue, &buffer);
+    for n in 0..count {
+        let got = &got[range(u64::from(n) * len, len)];
+        assert!(got.iter().all(|byte| *byte == n), "upload {n}");
+    }
+}
+
 #[test]
 fn the_source_of_an_upload_is_free_at_once() {
     let Some(device) = device() else { return };

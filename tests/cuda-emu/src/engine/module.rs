@@ -138,7 +138,8 @@ impl Module {
                 Target::Function(handle) => handle,
             };
             let value = address.wrapping_add_signed(relocation.addend).to_le_bytes();
-            let at = usize::try_from(relocation.offset).expect("an offset lies inside its variable");
+            let at =
+                usize::try_from(relocation.offset).expect("an offset lies inside its variable");
             let length = relocation.bytes as usize;
             bytes[at..at + length].copy_from_slice(&value[..length]);
         }

@@ -1,0 +1,38 @@
+//! Arithmetic that is not worth compiling.
+
+use crate::math;
+
+/// See [`math::Arithmetic`].
+pub(crate) extern "C" fn arithmetic(code: u32, a: u64, b: u64, c: u64) -> u64 {
+    math::Arithmetic::from_code(code).run(a, b, c)
+}
+
+/// See [`math::Conversion`].
+pub(crate) extern "C" fn convert(code: u32, bits: u64) -> u64 {
+    math::convert(math::Conversion::from_code(code), bits)
+}
+
+/// See [`math::Function`].
+pub(crate) extern "C" fn approximate(function: u32, x: f64) -> f64 {
+    math::approximate(function, x)
+}
+
+/// See [`math::Lanes`].
+pub(crate) extern "C" fn lanes(code: u32, a: u32, b: u32, c: u32) -> u32 {
+    math::lanes(code, a, b, c)
+}
+
+/// `dp4a` and `dp2a`; bits of `code`: `a` is signed, `b` is signed, two products, upper half of `b`.
+pub(crate) extern "C" fn dot(code: u32, a: u32, b: u32, c: u32) -> u32 {
+    math::dot(code, a, b, c)
+}
+
+/// `prmt` in one of its modes.
+pub(crate) extern "C" fn permute(mode: u32, a: u32, b: u32, selector: u32) -> u32 {
+    math::permute(mode, a, b, selector)
+}
+
+/// `fns`: the place of a set bit, counted from `base`.
+pub(crate) extern "C" fn find_set(mask: u32, base: u32, offset: u32) -> u32 {
+    math::find_set(mask, base, offset.cast_signed())
+}

@@ -102,8 +102,9 @@ impl Batch {
     }
 
     /// Takes the device's time at the end of the batch.
-    pub(crate) fn stamp(&mut self, device: &wgpu::Device, stamp: &Stamp) {
+    pub(crate) fn stamp(&mut self, device: &wgpu::Device, stamp: &Arc<Stamp>) {
         stamp.record(self.encoder(device));
+        self.cargo.stamps.push(Arc::clone(stamp));
     }
 
     pub(crate) fn seal(mut self) -> Sealed {

@@ -11,13 +11,15 @@ use std::thread::{self, ThreadId};
 
 use crate::chunk::Chunk;
 use crate::ledger::Charge;
+use crate::stamp::Stamp;
 
 /// What must stay until a submit is done. wgpu keeps the memory itself alive; this keeps it
-/// counted, and staging unused by others.
+/// counted, and staging and queries unused by others.
 #[derive(Debug, Default)]
 pub(crate) struct Cargo {
     pub(crate) charges: Vec<Arc<Charge>>,
     pub(crate) chunks: Vec<Arc<Chunk>>,
+    pub(crate) stamps: Vec<Arc<Stamp>>,
 }
 
 #[derive(Debug, Default)]

@@ -28,7 +28,8 @@ struct Block {
     results: Mapped,
 }
 
-/// One query. It is free for another event when the last event that shares it is gone.
+/// One query. It is free for another event when the last event that shares it is gone and the
+/// device has answered it.
 #[derive(Debug)]
 pub(crate) struct Stamp {
     block: Arc<Block>,

@@ -164,6 +164,32 @@ fn a_thread_that_would_wait_for_itself_is_refused() {
 }
 
 #[test]
+fn a_refused_event_does_not_disturb_anothers_time() {
+    on_a_device(|device| {
+        let a = device.alloc(WGPU_PINNED, 16).unwrap();
+        let b = device.alloc(WGPU_PINNED, 16).unwrap();
+        let (mut one, mut two) = (queue(device), queue(device));
+        let other = device.alloc(WGPU_DEVICE, 4).unwrap();
+        let mut told = Vec::new();
+        a.with_host(&mut |_| {
+            one.copy(&Slice::whole(&a), &Slice::whole(&b)).unwrap();
+            assert!(one.record().is_err());
+            // More than one set of queries has.
+            for _ in 0..300 {
+                two.upload(&[1; 4], &Slice::whole(&other)).unwrap();
+                let event = two.record().unwrap();
+                event.wait(None).unwrap();
+                told.push((event.at(), event));
+            }
+        })
+        .unwrap();
+        // Now the refused list runs, with the time it was to take.
+        one.record().unwrap().wait(None).unwrap();
+        assert!(told.iter().all(|(time, event)| event.at() == *time));
+    });
+}
+
+#[test]
 fn bytes_count_until_the_work_is_done_and_groups_do_not_keep_them() {
     on_a_device(|device| {
         let kernel = add_kernel(device);

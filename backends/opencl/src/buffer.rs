@@ -174,7 +174,7 @@ struct Mapped<'b> {
 
 impl<'b> Mapped<'b> {
     fn map(buffer: &'b OpenClBuffer) -> Driven<Self> {
-        let service = &buffer.opened.service;
+        let service = buffer.opened.service();
         Ok(Self {
             at: service.map(&buffer.mem, buffer.bytes)?,
             len: usize::try_from(buffer.bytes).unwrap_or(0),
@@ -196,7 +196,7 @@ impl<'b> Mapped<'b> {
     }
 
     fn give_back(&self) -> Driven<()> {
-        let service = &self.buffer.opened.service;
+        let service = self.buffer.opened.service();
         // SAFETY: `at` is from `map`, and the slice made of it borrowed `self`, so it is gone.
         unsafe { service.unmap(&self.buffer.mem, self.at) }?.wait()
     }

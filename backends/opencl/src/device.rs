@@ -1,6 +1,6 @@
 //! An opened device.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warploom_core::memory::OPENCL_PINNED;
 use warploom_core::{
@@ -26,8 +26,17 @@ pub(crate) struct Opened {
     pub(crate) id: DeviceId,
     pub(crate) device: cl::DeviceHandle,
     /// For short work of our own that must not wait behind a user's: first touches and mappings.
-    pub(crate) service: cl::Queue,
+    /// One thread at a time: with several in one queue, PoCL's `basic` device comes to a
+    /// standstill inside the driver.
+    service: Mutex<cl::Queue>,
     pub(crate) context: cl::Context,
+}
+
+impl Opened {
+    /// The queue for work of our own, as long as the answer is held.
+    pub(crate) fn service(&self) -> MutexGuard<'_, cl::Queue> {
+        self.service.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +78,7 @@ impl OpenClDevice {
             Ok(Opened {
                 id,
                 device: found.device,
-                service: cl::Queue::create(&context, found.device)?,
+                service: Mutex::new(cl::Queue::create(&context, found.device)?),
                 context,
             })
         };
@@ -95,7 +104,7 @@ impl OpenClDevice {
     /// the middle of a pipeline.
     fn touched(&self, bytes: u64, on_host: bool) -> Driven<cl::Mem> {
         let mem = cl::Mem::create(&self.opened.context, bytes, on_host)?;
-        self.opened.service.write(&mem, 0, &[0])?.wait()?;
+        self.opened.service().write(&mem, 0, &[0])?.wait()?;
         Ok(mem)
     }
 }

@@ -258,7 +258,8 @@ fn two_queues_overlap_where_the_device_says_so() {
             // One after the other, they would end half of that apart.
             apart < alone / 4
         };
-        // Others use this machine too.
-        assert!((0..5).any(|_| overlap()));
+        // Tests beside this one may hold the other of PoCL's two workers, which all openings share.
+        // A device that takes turns fails every time.
+        assert!((0..20).any(|_| overlap()));
     });
 }

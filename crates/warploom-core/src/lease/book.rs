@@ -1,8 +1,8 @@
 //! Who holds what on one device, and who waits for it: plain data, no clock, no files, no locks.
 //!
 //! Both desks keep their truth in a [`Book`]; the local one in memory, the shared one in a file.
-//! The invariant: a waiting entry is granted only in its [turn](Book::is_turn), and only when it
-//! [fits](Book::has_room).
+//! The invariant: a waiter is granted only when it [may](Book::may_take) be: in its turn, and if
+//! it fits.
 
 use super::request::LeaseCapacity;
 
@@ -135,11 +135,6 @@ impl Book {
             .filter(|entry| !entry.held && !asleep.contains(&entry.ticket.owner))
     }
 
-    /// Is nobody ahead of this ticket?
-    pub(crate) fn is_turn(&self, ticket: Ticket, asleep: &[Owner]) -> bool {
-        self.ahead_of(ticket, asleep) == 0
-    }
-
     /// Numbers the next ticket.
     pub(crate) fn ticket(&mut self, owner: Owner) -> Ticket {
         let number = self.next;
@@ -157,27 +152,27 @@ impl Book {
         self.entries.insert(at, entry);
     }
 
-    /// Grants a waiting entry if it is its turn and it fits.
-    pub(crate) fn take(
-        &mut self,
+    /// May this waiter be granted? Only in its turn, and only if it fits.
+    pub(crate) fn may_take(
+        &self,
         ticket: Ticket,
         capacity: LeaseCapacity,
         asleep: &[Owner],
-        now_ms: u64,
     ) -> bool {
-        let Ok(at) = self.find(ticket) else {
-            return false;
-        };
-        let Entry {
-            held, slots, bytes, ..
-        } = self.entries[at];
-        let granted =
-            !held && self.is_turn(ticket, asleep) && self.has_room(slots, bytes, capacity);
-        if granted {
+        self.find(ticket).is_ok_and(|at| {
+            let entry = &self.entries[at];
+            !entry.held
+                && self.ahead_of(ticket, asleep) == 0
+                && self.has_room(entry.slots, entry.bytes, capacity)
+        })
+    }
+
+    /// Grants a waiter, which [may](Self::may_take) be.
+    pub(crate) fn grant(&mut self, ticket: Ticket, now_ms: u64) {
+        if let Ok(at) = self.find(ticket) {
             self.entries[at].held = true;
             self.entries[at].since_ms = now_ms;
         }
-        granted
     }
 
     /// Strikes an entry out.

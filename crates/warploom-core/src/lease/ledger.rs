@@ -21,7 +21,6 @@ use super::error::LeaseError;
 use super::folder::{is_at, make_own_file, open_shared_file};
 use super::presence::{Presence, random, try_lock};
 use super::record::{Damage, MAX_RECORDS, Sort, Stamp, decode, encode};
-use super::request::LeaseCapacity;
 use super::sheet::{read_beat, read_version, read_whole, write_beat, write_whole};
 use super::signal::Signal;
 use super::sleepers::Sleepers;
@@ -93,12 +92,6 @@ impl Ledger {
     pub(crate) fn book_mut(&mut self) -> &mut Book {
         self.changed = true;
         &mut self.book
-    }
-
-    /// Would this waiter fit now?
-    pub(crate) fn is_room_for(&self, ticket: Ticket, capacity: LeaseCapacity) -> bool {
-        let entry = self.book.entries().iter().find(|e| e.ticket == ticket);
-        entry.is_some_and(|entry| self.book.has_room(entry.slots, entry.bytes, capacity))
     }
 
     pub(crate) fn asleep(&self) -> &[Owner] {

@@ -93,9 +93,10 @@ impl Queues {
         while let Some(place) = touched.pop() {
             while let Some(ticket) = self.books[place].first_waiting(&[]) {
                 let capacity = self.capacities[place];
-                if !self.books[place].take(ticket, capacity, &[], now_ms) {
+                if !self.books[place].may_take(ticket, capacity, &[]) {
                     break;
                 }
+                self.books[place].grant(ticket, now_ms);
                 // It leaves its other queues, and may have been in the way there: those are
                 // looked at again, until nothing moves.
                 for other in self.forget(ticket) {

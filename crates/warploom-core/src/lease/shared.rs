@@ -246,14 +246,12 @@ impl Counter {
                 ledger.purge();
                 ledger.find_sleepers();
             }
-            let asleep = ledger.asleep().to_vec();
             let ticket = place.ticket;
             place.version = ledger.version();
-            place.ahead = ledger.book().ahead_of(ticket, &asleep);
-            let granted = place.ahead == 0
-                && ledger.is_room_for(ticket, capacity)
-                && ledger.book_mut().take(ticket, capacity, &asleep, now_ms());
+            place.ahead = ledger.book().ahead_of(ticket, ledger.asleep());
+            let granted = ledger.book().may_take(ticket, capacity, ledger.asleep());
             if granted {
+                ledger.book_mut().grant(ticket, now_ms());
                 ledger.hush(ticket);
             }
             granted

@@ -30,6 +30,12 @@ pub(crate) fn desk(dir: &Path) -> LeaseDesk {
 }
 
 pub(crate) fn play(words: &[String]) -> ExitCode {
+    // Whoever started this process may be killed itself: nobody plays without an audience.
+    thread::spawn(|| {
+        let mut words = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut words);
+        std::process::abort();
+    });
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["worker", dir, journal, seed, count] => work(dir, journal, seed, count, false),
@@ -90,15 +96,16 @@ fn work(dir: &str, journal: &str, seed: &str, count: &str, small: bool) {
     }
 }
 
-/// Holds until it is killed, or nobody is there any more to kill it.
+/// Holds until it is killed.
 fn hold(dir: &str, device: &str, slots: &str) {
     let desk = desk(Path::new(dir));
     let request = LeaseRequest::new(number(slots), 0).on([device]);
     let lease = desk.lease(&request.label("holder")).expect("no deadline");
     say("held");
-    let mut rest = Vec::new();
-    let _ = std::io::stdin().read_to_end(&mut rest);
-    drop(lease);
+    loop {
+        thread::park();
+        assert!(lease.slots() > 0);
+    }
 }
 
 /// Reads the ledgers over and over, without their locks, and adds up.

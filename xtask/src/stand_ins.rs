@@ -54,6 +54,8 @@ pub(crate) fn several_devices(project: &Project, parts: &Parts) -> Result<Variab
     let mut variables = private(project)?;
     // Two that work asynchronously and one that does not: both orders of completion occur.
     variables.push(("POCL_DEVICES", "pthread pthread basic".into()));
+    // In GiB: small enough that tests can fill a device without filling this machine.
+    variables.push(("POCL_MEMORY_LIMIT", "1".into()));
     if let Some(original) = &parts.lavapipe.found {
         let text = fs::read_to_string(original)
             .with_context(|| format!("{} cannot be read", original.display()))?;

@@ -24,7 +24,8 @@ pub trait Buffer: Any + fmt::Debug + Send + Sync {
     /// Lends the bytes to the host, exclusively: it first submits and waits for all queued work
     /// that touches the buffer. Kinds the host cannot see answer `Unsupported`.
     ///
-    /// Do not call it from inside `f` for the same buffer: that would wait for itself.
+    /// Inside `f`, do not lend the same buffer again, submit work on it, or wait for work that
+    /// needs it: that would wait for itself. A backend that notices answers `Unsupported`.
     fn with_host(&self, f: &mut dyn FnMut(&mut [u8])) -> Result<()>;
 }
 

@@ -1,8 +1,8 @@
 //! The stages, in the order in which they are cheapest to fail.
 //!
 //! Builds are most of the time on a small machine, so as many stages as possible share one: all
-//! that can builds the whole workspace with all targets, in the dev profile, with default
-//! features. The ones that cannot share say why.
+//! that can builds the default members with all targets, in the dev profile, with default features.
+//! The ones that cannot share say why; the emulator of a CUDA driver is one of these.
 
 use std::path::PathBuf;
 
@@ -126,20 +126,13 @@ fn tidy_stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
 }
 
 fn clippy(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let args = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let args = ["clippy", "--all-targets", "--", "-D", "warnings"];
     checks.run(&Task::cargo(session.project, args)).map(drop)
 }
 
 fn docs(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     // Libraries only: the binary `warploom` would overwrite the pages of the crate `warploom`.
-    let args = ["doc", "--workspace", "--no-deps", "--lib"];
+    let args = ["doc", "--no-deps", "--lib"];
     let task = Task::cargo(session.project, args).variable("RUSTDOCFLAGS", "-D warnings");
     checks.run(&task).map(drop)
 }
@@ -151,11 +144,11 @@ fn tests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
 }
 
 fn doctests(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let task = Task::cargo(session.project, ["test", "--workspace", "--doc"]);
+    let task = Task::cargo(session.project, ["test", "--doc"]);
     checks.run(&task.variables(&session.devices()?)).map(drop)
 }
 
-/// Tests of these packages, or of the whole workspace, by nextest where it is installed.
+/// Tests of these packages, or of all default members, by nextest where it is installed.
 ///
 /// Packages are selected after the build, not before it: cargo would otherwise unite the features
 /// of fewer packages and build half the dependencies again.
@@ -167,7 +160,7 @@ fn test_task(
 ) -> Task {
     let mut args: Vec<String> = Vec::new();
     if session.nextest {
-        args.extend(["nextest", "run", "--workspace"].map(String::from));
+        args.extend(["nextest", "run"].map(String::from));
         if session.ci {
             args.extend(["--profile", "ci"].map(String::from));
         }
@@ -180,9 +173,6 @@ fn test_task(
         }
     } else {
         args.push("test".into());
-        if packages.is_empty() {
-            args.push("--workspace".into());
-        }
         for package in packages {
             args.extend(["--package".into(), (*package).into()]);
         }
@@ -209,7 +199,7 @@ fn custom_backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
 }
 
 fn no_gpu(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let args = ["--workspace", "--all-targets"];
+    let args = ["--all-targets"];
     let binary = built(session, &args, "warploom")?;
     surroundings::inspect(session, checks, &binary, &["cpu", "cuda", "opencl", "wgpu"])?;
     let variables = stand_ins::no_drivers(session.project)?;

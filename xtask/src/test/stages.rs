@@ -417,7 +417,7 @@ mod tests {
         };
         assert_eq!(
             shown(&session, &["a", "b"], None),
-            "cargo nextest run --workspace --profile ci --filterset 'package(a) + package(b)'"
+            "cargo nextest run --profile ci --filterset 'package(a) + package(b)'"
         );
         session.ci = false;
         assert_eq!(

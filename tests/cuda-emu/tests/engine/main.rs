@@ -1,0 +1,6 @@
+//! The engine against references that know nothing of it.
+
+mod rig;
+
+mod kernels;
+mod ops;

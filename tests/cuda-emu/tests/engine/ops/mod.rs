@@ -1,0 +1,4 @@
+//! One family of instructions per file, against plain Rust.
+
+mod integers;
+mod values;

@@ -391,6 +391,7 @@ fn two_lavapipe_drivers_are_two_software_devices() {
     let answer = answer(
         warploom(&["detect", "--json", "--backends", "wgpu"])
             .env("VK_ICD_FILENAMES", &both)
+            .env("VK_DRIVER_FILES", &both)
             .env("XDG_RUNTIME_DIR", folder.path()),
     );
     let found = devices(&answer, "wgpu");

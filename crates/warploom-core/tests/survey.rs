@@ -143,7 +143,7 @@ fn slices_of_one_card_have_ledgers_of_their_own() {
         assert_eq!(survey.devices.len(), 1);
         survey.devices[0].ledger_key()
     };
-    let uuid = |n: &str| format!("{0}{0}{0}{0}-{0}{0}-{0}{0}-{0}{0}-{0}{0}{0}{0}{0}{0}", n);
+    let uuid = |n: &str| format!("{n}{n}{n}{n}-{n}{n}-{n}{n}-{n}{n}-{n}{n}{n}{n}{n}{n}");
     assert_eq!(
         key(vec![first, card]),
         format!("pci-0000-41-00.0-{}", uuid("0b"))

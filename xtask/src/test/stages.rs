@@ -422,12 +422,12 @@ mod tests {
         session.ci = false;
         assert_eq!(
             shown(&session, &[], Some("lease")),
-            "cargo nextest run --workspace lease"
+            "cargo nextest run lease"
         );
         session.nextest = false;
         assert_eq!(
             shown(&session, &[], Some("lease")),
-            "cargo test --workspace --lib --bins --tests --examples --no-fail-fast lease"
+            "cargo test --lib --bins --tests --examples --no-fail-fast lease"
         );
     }
 }

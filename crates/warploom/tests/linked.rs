@@ -1,6 +1,6 @@
 //! I9: no backend is linked that no feature named, and each that was named is.
 
-use warploom::Registry;
+use warploom::{BackendId, Registry};
 
 #[test]
 fn i9_exactly_the_features_are_linked() {
@@ -15,7 +15,7 @@ fn i9_exactly_the_features_are_linked() {
         .filter_map(|(on, name)| on.then_some(*name))
         .collect();
     let linked = Registry::linked().backends();
-    let linked: Vec<&str> = linked.iter().map(|id| id.as_str()).collect();
+    let linked: Vec<&str> = linked.iter().map(BackendId::as_str).collect();
     assert_eq!(linked, expected);
     println!("features: {expected:?}, linked: {linked:?}");
 }

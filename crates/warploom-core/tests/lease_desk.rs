@@ -17,6 +17,9 @@ const CAPACITY: LeaseCapacity = LeaseCapacity {
     bytes: 1000,
 };
 
+/// Long enough for anything that works; so that what does not fails, and does not hang.
+const ENOUGH: Duration = Duration::from_secs(30);
+
 /// Where the books are, and how many desks the threads of a test come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -208,7 +211,9 @@ fn those_who_came_first_are_served_first(
         // All four slots and one slot in turn: the small ones may not slip past the large.
         let slots = if at % 2 == 0 { 4 } else { 1 };
         let thread = thread::spawn(move || {
-            let lease = desk.lease(&LeaseRequest::new(slots, 300)).unwrap();
+            let lease = desk
+                .lease(&LeaseRequest::new(slots, 300).within(ENOUGH))
+                .unwrap();
             served.lock().unwrap().push(at);
             drop(lease);
         });
@@ -244,9 +249,7 @@ fn who_gives_up_does_not_block_those_behind(
         thread::spawn(move || desk.lease(&request).map(drop))
     };
     until_waiting(desks.at(0), 1);
-    let small = desks
-        .at(1)
-        .lease(&LeaseRequest::new(1, 0).within(Duration::from_secs(20)));
+    let small = desks.at(1).lease(&LeaseRequest::new(1, 0).within(ENOUGH));
     assert!(matches!(
         large.join().unwrap(),
         Err(LeaseError::Deadline { .. })
@@ -311,7 +314,7 @@ fn many_threads_never_hold_too_much(
                 };
                 for _ in 0..rounds {
                     let slots = u32::try_from(dice(4) + 1).unwrap();
-                    let mut request = LeaseRequest::new(slots, dice(700));
+                    let mut request = LeaseRequest::new(slots, dice(700)).within(ENOUGH);
                     if dice(2) == 0 {
                         request = request.on([["gpu0", "gpu1"][at % 2]]);
                     }
@@ -357,7 +360,8 @@ fn a_large_request_does_not_starve(
                 // Overlapping leases, so that the card is never empty of its own accord.
                 let mut held = VecDeque::new();
                 while !done.is_cancelled() {
-                    held.push_back(desk.lease(&LeaseRequest::new(1, 100)).unwrap());
+                    let one = LeaseRequest::new(1, 100).within(ENOUGH);
+                    held.push_back(desk.lease(&one).unwrap());
                     thread::sleep(Duration::from_millis(2));
                     held.pop_front();
                 }
@@ -365,7 +369,7 @@ fn a_large_request_does_not_starve(
         }
         thread::sleep(Duration::from_millis(50));
         for _ in 0..5 {
-            let request = LeaseRequest::new(4, 1000).within(Duration::from_secs(20));
+            let request = LeaseRequest::new(4, 1000).within(ENOUGH);
             drop(desks.at(1).lease(&request).unwrap());
         }
         done.cancel();

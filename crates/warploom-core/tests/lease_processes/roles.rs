@@ -14,6 +14,8 @@ use crate::{audit, journal};
 pub(crate) const NAMES: [&str; 2] = ["gpu0", "gpu1"];
 pub(crate) const SLOTS: u32 = 4;
 pub(crate) const BYTES: u64 = 1000;
+/// Long enough for anything that works; so that what does not fails, and does not hang.
+pub(crate) const ENOUGH: Duration = Duration::from_secs(30);
 
 pub(crate) fn key(at: usize) -> String {
     format!("pci-0000-4{at}-00.0")
@@ -84,7 +86,8 @@ fn work(dir: &str, journal: &str, seed: &str, count: &str, small: bool) {
             }
         };
         let asked = journal::now();
-        let lease = desk.lease(&request.label("worker")).expect("no deadline");
+        let lease = desk.lease(&request.label("worker").within(ENOUGH));
+        let lease = lease.expect("nobody starves");
         let (device, slots, bytes) = (lease.device(), lease.slots(), lease.bytes());
         let acquired = journal::now();
         note(format!("{device} {slots} {bytes} {asked} {acquired}\n"));
@@ -100,7 +103,8 @@ fn work(dir: &str, journal: &str, seed: &str, count: &str, small: bool) {
 fn hold(dir: &str, device: &str, slots: &str) {
     let desk = desk(Path::new(dir));
     let request = LeaseRequest::new(number(slots), 0).on([device]);
-    let lease = desk.lease(&request.label("holder")).expect("no deadline");
+    let lease = desk.lease(&request.label("holder").within(ENOUGH));
+    let lease = lease.expect("nobody starves");
     say("held");
     loop {
         thread::park();

@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 use warploom_core::{LeaseDesk, LeaseError, LeaseRequest};
 
 use crate::journal::{self, Journal};
-use crate::roles::{BYTES, NAMES, SLOTS, desk};
+use crate::roles::{BYTES, ENOUGH, NAMES, SLOTS, desk};
 use crate::troupe::{Actor, Auditor, Cast, until};
 
 const LEASES: usize = 200;
@@ -96,7 +96,7 @@ fn killed_at_any_moment() {
     for worker in &workers {
         let before = worker.journal().holds.len();
         let goes_on = || worker.journal().holds.len() >= before + 5;
-        until("a survivor goes on", Duration::from_secs(30), goes_on);
+        until("a survivor goes on", ENOUGH, goes_on);
     }
     journals.extend(workers.into_iter().map(Actor::kill));
     let peaks = auditor.finish();
@@ -188,12 +188,12 @@ fn not_overtaken() {
     let workers: Vec<_> = (0..3).map(|_| cast.small_worker()).collect();
     for worker in &workers {
         let started = || worker.journal().holds.len() > 3;
-        until("a worker starts", Duration::from_secs(30), started);
+        until("a worker starts", ENOUGH, started);
     }
     let mut rounds = Vec::new();
     for _ in 0..12 {
         let all = LeaseRequest::new(SLOTS, 0).on(["gpu0"]).label("all");
-        let all = all.within(Duration::from_secs(20));
+        let all = all.within(ENOUGH);
         let waiter = {
             let desk = desk.clone();
             thread::spawn(move || {
@@ -245,12 +245,12 @@ fn no_files_left() {
 type Answer = (Result<warploom_core::Lease, LeaseError>, Instant);
 
 fn spawn_lease(desk: &LeaseDesk, request: LeaseRequest) -> thread::JoinHandle<Answer> {
-    let desk = desk.clone();
+    let (desk, request) = (desk.clone(), request.within(ENOUGH));
     thread::spawn(move || (desk.lease(&request), Instant::now()))
 }
 
 fn until_waiting(desk: &LeaseDesk, count: usize) {
-    until("enough wait", Duration::from_secs(30), || {
+    until("enough wait", ENOUGH, || {
         desk.status().expect("the desk answers")[0].waiting.len() == count
     });
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::journal::Journal;
+use crate::roles::ENOUGH;
 
 /// Waits until something is true, and fails when it takes too long.
 pub(crate) fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
@@ -63,7 +64,7 @@ impl Cast {
     /// Holds slots of a device, until it is killed; returns when it does.
     pub(crate) fn holder(&self, device: &str, slots: u32) -> Actor {
         let actor = self.waiter(device, slots);
-        actor.until_it_holds(Duration::from_secs(30));
+        actor.until_it_holds(ENOUGH);
         actor
     }
 
@@ -178,7 +179,7 @@ impl Auditor {
     pub(crate) fn finish(mut self) -> Vec<Peak> {
         fs::write(&self.stop, "").expect("a note to stop");
         // It ends well if it found nothing wrong.
-        self.actor.until_it_ends(Duration::from_secs(30));
+        self.actor.until_it_ends(ENOUGH);
         let peaks = self.actor.said.iter().map(|line| {
             let numbers: Vec<u64> = line
                 .split(' ')

@@ -45,7 +45,7 @@ helpers! {
     IsInSpace checks::is_in_space as (I64, I64, I32) -> I32;
     Refuel control::refuel as (I64, I32) -> I32;
     Pause control::pause as (I64, I32) -> I32;
-    Enter control::enter as (I64, I32, I32) -> I32;
+    Enter control::enter as (I64, I64, I32, I32) -> I32;
     Overflow control::overflow as (I64, I32) -> I32;
     Trap control::trap as (I64, I32) -> I32;
     BadTarget control::bad_target as (I64, I32, I32) -> I32;

@@ -135,7 +135,7 @@ impl Frame {
         }
         Ok(Self {
             offsets,
-            local_bytes: local.next_multiple_of(16),
+            local_bytes: local,
             param_bytes: param,
         })
     }

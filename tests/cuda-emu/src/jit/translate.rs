@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{
     AbiParam, Block, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlot, StackSlotData,
@@ -84,6 +85,8 @@ pub(super) struct Translator<'a, 'b> {
     pub(super) returns: Value,
     /// Offset of this function's frame in the local memory of the thread.
     pub(super) frame_start: Option<Value>,
+    /// How much of it was in use when the function was entered.
+    caller_top: Option<Value>,
     /// Outgoing parameters.
     pub(super) outgoing: Option<StackSlot>,
     /// Returns one: the thread ends.
@@ -137,6 +140,7 @@ impl<'a, 'b> Translator<'a, 'b> {
             params,
             returns,
             frame_start: None,
+            caller_top: None,
             outgoing,
             abort,
             passed: vec![false; unit.body.labels],
@@ -184,39 +188,45 @@ impl<'a, 'b> Translator<'a, 'b> {
     /// Room for local variables; for functions, also whether the stack suffices.
     fn prologue(&mut self) {
         /// What a call costs of the thread's stack besides local variables.
-        const CALL_BYTES: u32 = 32;
+        const CALL_BYTES: i64 = 32;
         let is_entry = self.unit.function.is_entry;
-        let mut bytes = self.unit.frame.local_bytes;
-        if !is_entry {
-            bytes += CALL_BYTES;
-            self.spend_fuel();
-            let pointer = self.builder.ins().get_stack_pointer(I64);
-            let limit = self.context_field(I64, offset_of!(ThreadContext, stack_limit));
-            use cranelift_codegen::ir::condcodes::IntCC;
-            let fits = self
-                .builder
-                .ins()
-                .icmp(IntCC::UnsignedGreaterThan, pointer, limit);
-            self.guard(fits, |this| {
-                let line = this.line_value();
-                this.call_helper(Helper::Overflow, &[this.context, line])
-            });
-        }
-        if bytes == 0 {
+        let bytes = self.unit.frame.local_bytes;
+        if is_entry && bytes == 0 {
             return;
         }
-        let start = self.context_field(I64, offset_of!(ThreadContext, local_top));
+        let top = self.context_field(I64, offset_of!(ThreadContext, local_top));
+        let mut start = top;
+        if !is_entry {
+            self.spend_fuel();
+            self.check_host_stack();
+            // Frames begin at multiples of 16 and end with the last variable, so that an access
+            // behind it is noticed.
+            let aligned = self.builder.ins().iadd_imm_s(top, CALL_BYTES + 15);
+            start = self.builder.ins().band_imm_s(aligned, -16);
+        }
+        self.caller_top = Some(top);
         self.frame_start = Some(start);
         let bytes = self.builder.ins().iconst(I32, i64::from(bytes));
         let line = self.line_value();
-        let status = self.call_helper(Helper::Enter, &[self.context, bytes, line]);
+        let status = self.call_helper(Helper::Enter, &[self.context, start, bytes, line]);
         self.abort_if(status);
+    }
+
+    fn check_host_stack(&mut self) {
+        let pointer = self.builder.ins().get_stack_pointer(I64);
+        let limit = self.context_field(I64, offset_of!(ThreadContext, stack_limit));
+        let above = IntCC::UnsignedGreaterThan;
+        let fits = self.builder.ins().icmp(above, pointer, limit);
+        self.guard(fits, |this| {
+            let line = this.line_value();
+            this.call_helper(Helper::Overflow, &[this.context, line])
+        });
     }
 
     /// Returns from the function.
     pub(super) fn leave(&mut self) {
-        if let Some(start) = self.frame_start {
-            self.set_context_field(start, offset_of!(ThreadContext, local_top));
+        if let Some(top) = self.caller_top {
+            self.set_context_field(top, offset_of!(ThreadContext, local_top));
         }
         let zero = self.builder.ins().iconst(I32, 0);
         self.builder.ins().return_(&[zero]);
@@ -312,7 +322,6 @@ impl<'a, 'b> Translator<'a, 'b> {
 
     /// Counts a loop iteration or a call.
     pub(super) fn spend_fuel(&mut self) {
-        use cranelift_codegen::ir::condcodes::IntCC;
         let at = offset_of!(ThreadContext, fuel);
         let fuel = self.context_field(I64, at);
         let fuel = self.builder.ins().iadd_imm_s(fuel, -1);

@@ -2,5 +2,6 @@
 
 mod rig;
 
+mod faults;
 mod kernels;
 mod ops;

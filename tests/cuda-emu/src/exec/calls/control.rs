@@ -40,11 +40,15 @@ pub(crate) unsafe extern "C" fn pause(context: *const ThreadContext, line: u32) 
 }
 
 /// Makes room for the local variables of a function, filled with poison.
-pub(crate) unsafe extern "C" fn enter(context: *const ThreadContext, bytes: u32, line: u32) -> u32 {
+pub(crate) unsafe extern "C" fn enter(
+    context: *const ThreadContext,
+    start: u64,
+    bytes: u32,
+    line: u32,
+) -> u32 {
     // SAFETY: as in `refuel`.
     let context = unsafe { &*context };
     let worker = context.worker();
-    let start = context.local_top.get();
     let end = start + u64::from(bytes);
     if end > context.local_size {
         let detail = format!(

@@ -201,7 +201,7 @@ pub struct CUuuid {
 /// `CUDA_MEMCPY2D`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-#[allow(missing_docs, reason = "the fields are the driver manual's")]
+#[expect(missing_docs, reason = "the fields are the driver manual's")]
 pub struct Memcpy2D {
     pub src_x: usize,
     pub src_y: usize,
@@ -225,7 +225,7 @@ pub struct Memcpy2D {
 /// former reserves.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-#[allow(missing_docs, reason = "the fields are the driver manual's")]
+#[expect(missing_docs, reason = "the fields are the driver manual's")]
 pub struct Memcpy3D {
     pub src_x: usize,
     pub src_y: usize,

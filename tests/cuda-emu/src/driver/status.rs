@@ -131,6 +131,11 @@ statuses! {
 }
 
 impl Status {
+    /// The answer a number stands for.
+    pub const fn new(code: c_int) -> Self {
+        Self(code)
+    }
+
     /// The number.
     pub const fn code(self) -> c_int {
         self.0

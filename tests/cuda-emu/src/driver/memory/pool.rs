@@ -30,6 +30,8 @@ struct Counts {
     reserved: u64,
     reserved_high: u64,
     threshold: u64,
+    /// Nothing is kept any more.
+    ended: bool,
     /// Reuse along events, by luck, and by waiting: hints that change nothing here.
     reuse: [u64; 3],
     /// What other devices may do, by their place in the machine.
@@ -117,7 +119,11 @@ impl Pool {
 
     /// Counts an allocation that ends.
     pub(crate) fn give(&self, bytes: u64) {
-        self.lock().used -= charge(bytes);
+        let mut counts = self.lock();
+        counts.used -= charge(bytes);
+        if counts.ended {
+            self.shrink(&mut counts, 0);
+        }
     }
 
     /// Returns to the device what is not in use, down to the threshold.
@@ -138,10 +144,10 @@ impl Pool {
         counts.reserved = keep;
     }
 
-    /// Ends the pool: nothing is kept any more.
+    /// Ends the pool: what it does not need goes back, now and as its allocations end.
     pub(crate) fn end(&self) {
         let mut counts = self.lock();
-        counts.threshold = 0;
+        counts.ended = true;
         self.shrink(&mut counts, 0);
     }
 

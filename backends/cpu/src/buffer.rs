@@ -3,61 +3,14 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use warploom_core::memory::HOST;
-use warploom_core::{Buffer, DeviceId, MemoryKind, Result, Slice};
+use warploom_core::{Account, Booking, Buffer, DeviceId, MemoryKind, Result, Slice};
 
 use crate::block::Block;
 use crate::error::{foreign, no_room};
 use crate::monitor::Monitor;
 use crate::range::{RangeLock, Span};
-
-/// The bytes that buffers of one opened device hold, and the most they may.
-#[derive(Debug)]
-pub(crate) struct Account {
-    limit: u64,
-    held: AtomicU64,
-}
-
-impl Account {
-    pub(crate) fn new(limit: u64) -> Self {
-        let held = AtomicU64::new(0);
-        Self { limit, held }
-    }
-
-    pub(crate) fn held(&self) -> u64 {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn left(&self) -> u64 {
-        self.limit.saturating_sub(self.held())
-    }
-
-    fn reserve(&self, bytes: u64) -> bool {
-        let add = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        // The number guards nothing but itself, so no ordering is needed.
-        self.held
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
-            .is_ok()
-    }
-
-    fn give_back(&self, bytes: u64) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-/// A reservation in an account, given back when dropped.
-struct Share {
-    account: Arc<Account>,
-    bytes: u64,
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.account.give_back(self.bytes);
-    }
-}
 
 /// Host memory with locks on its ranges.
 pub(crate) struct CpuBuffer {
@@ -66,7 +19,7 @@ pub(crate) struct CpuBuffer {
     lock: RangeLock,
     /// Queued uses that are not over yet. [`Buffer::with_host`] waits for none.
     pending: Monitor<usize>,
-    share: Share,
+    booking: Booking,
 }
 
 impl CpuBuffer {
@@ -80,18 +33,16 @@ impl CpuBuffer {
         bytes: u64,
         free: impl FnOnce() -> Option<u64>,
     ) -> Result<Self> {
-        if !account.reserve(bytes) {
-            return Err(no_room(device, bytes, Some(account.left())));
-        }
-        let account = Arc::clone(account);
-        let share = Share { account, bytes };
+        let booking = account
+            .book(bytes)
+            .map_err(|left| no_room(device, bytes, Some(left)))?;
         let block = Block::zeroed(bytes).ok_or_else(|| no_room(device, bytes, free()))?;
         Ok(Self {
             device,
             block,
             lock: RangeLock::default(),
             pending: Monitor::default(),
-            share,
+            booking,
         })
     }
 
@@ -125,7 +76,7 @@ impl CpuBuffer {
 
 impl Buffer for CpuBuffer {
     fn bytes(&self) -> u64 {
-        self.share.bytes
+        self.booking.bytes()
     }
 
     fn kind(&self) -> MemoryKind {
@@ -150,7 +101,7 @@ impl fmt::Debug for CpuBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CpuBuffer")
             .field("device", &self.device)
-            .field("bytes", &self.share.bytes)
+            .field("bytes", &self.booking.bytes())
             .finish_non_exhaustive()
     }
 }
@@ -262,7 +213,7 @@ impl Drop for Claim {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -271,7 +222,7 @@ mod tests {
     const DEVICE: DeviceId = DeviceId::new(ID, 0);
 
     fn buffer(bytes: u64) -> Arc<dyn Buffer> {
-        let account = Arc::new(Account::new(u64::MAX));
+        let account = Account::new(u64::MAX);
         Arc::new(CpuBuffer::alloc(DEVICE, &account, bytes, || None).unwrap())
     }
 
@@ -282,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_account_is_exact() {
-        let account = Arc::new(Account::new(100));
+        let account = Account::new(100);
         let alloc = |bytes| CpuBuffer::alloc(DEVICE, &account, bytes, || None);
         let first = alloc(60).unwrap();
         assert_eq!((account.held(), account.left()), (60, 40));
@@ -299,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_the_allocator_refuses_is_not_charged() {
-        let account = Arc::new(Account::new(u64::MAX));
+        let account = Account::new(u64::MAX);
         let error = CpuBuffer::alloc(DEVICE, &account, 1 << 63, || Some(7)).unwrap_err();
         assert_eq!(error, no_room(DEVICE, 1 << 63, Some(7)));
         assert_eq!(account.held(), 0);

@@ -7,11 +7,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use warploom_core::host::FnKernel;
 use warploom_core::memory::HOST;
 use warploom_core::{
-    Buffer, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse,
-    Queue, QueueDesc, Result,
+    Account, Buffer, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource, MemoryKind,
+    MemoryUse, Queue, QueueDesc, Result,
 };
 
-use crate::buffer::{Account, CpuBuffer};
+use crate::buffer::CpuBuffer;
 use crate::error::no_thread;
 use crate::probe::Machine;
 use crate::queue::CpuQueue;
@@ -59,7 +59,7 @@ impl CpuDevice {
             .map_err(|error| no_thread(id, &format!("{threads} kernel threads"), error))?;
         let opened = Instant::now();
         let core = Arc::new(Core { id, pool, opened });
-        let account = Arc::new(Account::new(limit));
+        let account = Account::new(limit);
         Ok(Self {
             info,
             core,

@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use warploom_core::{Buffer, DeviceError, DeviceId, MemoryKind, Result, Space};
+use warploom_core::{Booking, Buffer, DeviceError, DeviceId, MemoryKind, Result, Space};
 
-use crate::account::Entry;
 use crate::cl;
 use crate::device::Opened;
 use crate::error::Driven;
@@ -25,7 +24,7 @@ pub(crate) struct OpenClBuffer {
     /// what a command does to a mapped buffer, so nobody may enqueue one meanwhile.
     uses: Option<Mutex<Uses>>,
     /// Last, so that the bytes are given back after the memory.
-    _entry: Entry,
+    _booking: Booking,
 }
 
 impl OpenClBuffer {
@@ -34,7 +33,7 @@ impl OpenClBuffer {
         mem: cl::Mem,
         kind: MemoryKind,
         bytes: u64,
-        entry: Entry,
+        booking: Booking,
     ) -> Self {
         Self {
             opened,
@@ -43,7 +42,7 @@ impl OpenClBuffer {
             parts: Mutex::default(),
             mem,
             uses: (kind.space() == Space::Pinned).then(Mutex::default),
-            _entry: entry,
+            _booking: booking,
         }
     }
 
@@ -243,11 +242,10 @@ mod tests {
     use warploom_core::memory::OPENCL_PINNED;
 
     use super::*;
-    use crate::account::Account;
 
     fn pinned(opened: &Arc<Opened>) -> OpenClBuffer {
         let mem = cl::Mem::create(&opened.context, 64, true).unwrap();
-        let entry = Account::new(0).book(64, true).unwrap();
+        let entry = warploom_core::Account::new(0).book(64).unwrap();
         OpenClBuffer::new(Arc::clone(opened), mem, OPENCL_PINNED, 64, entry)
     }
 

@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warploom_core::memory::OPENCL_PINNED;
 use warploom_core::{
-    Buffer, Caps, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource, MemoryKind,
-    MemoryUse, Queue, QueueDesc, Result,
+    Account, Buffer, Caps, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource,
+    MemoryKind, MemoryUse, Queue, QueueDesc, Result,
 };
 
-use crate::account::Account;
 use crate::buffer::OpenClBuffer;
 use crate::cache::BinaryCache;
 use crate::cl;
@@ -66,7 +65,10 @@ impl Opened {
 pub(crate) struct OpenClDevice {
     opened: Arc<Opened>,
     info: DeviceInfo,
+    /// The device's memory.
     account: Arc<Account>,
+    /// Host memory beside a device with memory of its own: counted, not limited.
+    beside: Arc<Account>,
     compiler: Compiler,
 }
 
@@ -87,6 +89,7 @@ impl OpenClDevice {
         Ok(Self {
             opened: Arc::new(opened),
             account: Account::new(found.info.total_memory),
+            beside: Account::new(0),
             compiler: Compiler::new(found.fingerprint, found.rounds_correctly, cache),
             info: found.info,
         })
@@ -118,7 +121,7 @@ impl Device for OpenClDevice {
         Ok(MemoryUse {
             total: self.info.total_memory,
             free: self.free(),
-            ours: self.account.held(),
+            ours: self.account.held() + self.beside.held(),
         })
     }
 
@@ -135,9 +138,12 @@ impl Device for OpenClDevice {
         };
         let on_host = kind == OPENCL_PINNED;
         // Pinned memory is the host's; where that is the device's too, it counts.
-        let bounded = !on_host || self.info.caps.contains(Caps::UNIFIED_MEMORY);
-        let entry = self.account.book(bytes, bounded);
-        let entry = entry.map_err(|left| full(Some(left)))?;
+        let account = if on_host && !self.info.caps.contains(Caps::UNIFIED_MEMORY) {
+            &self.beside
+        } else {
+            &self.account
+        };
+        let booking = account.book(bytes).map_err(|left| full(Some(left)))?;
         let mem = self.touched(bytes, on_host).map_err(|failure| {
             if failure.is_no_room() {
                 full(self.free())
@@ -146,7 +152,9 @@ impl Device for OpenClDevice {
             }
         })?;
         let opened = Arc::clone(&self.opened);
-        Ok(Arc::new(OpenClBuffer::new(opened, mem, kind, bytes, entry)))
+        Ok(Arc::new(OpenClBuffer::new(
+            opened, mem, kind, bytes, booking,
+        )))
     }
 
     fn queue(&self, desc: &QueueDesc) -> Result<Box<dyn Queue>> {

@@ -14,7 +14,6 @@
 //!   retain both until the command is done. Nothing on the Rust side needs to outlive a call.
 //! * Compiled programs are kept on disk between runs; see [`OpenClBackend::with_cache_dir`].
 
-mod account;
 mod backend;
 mod buffer;
 mod cache;

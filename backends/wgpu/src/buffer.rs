@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warploom_core::memory::WGPU_PINNED;
-use warploom_core::{Buffer, DeviceError, DeviceId, MemoryKind, Result};
+use warploom_core::{Booking, Buffer, DeviceError, DeviceId, MemoryKind, Result};
 use wgpu::BufferUsages;
 
 use crate::context::Context;
 use crate::error::scoped;
 use crate::gate::Knot;
-use crate::ledger::Charge;
 use crate::mapping::{Mapped, serial};
 use crate::transfer::WORD;
 
@@ -24,7 +23,7 @@ const USAGE: BufferUsages = BufferUsages::STORAGE
 pub(crate) struct Memory {
     pub(crate) id: u64,
     pub(crate) bytes: u64,
-    pub(crate) charge: Arc<Charge>,
+    pub(crate) charge: Arc<Booking>,
     pub(crate) context: Arc<Context>,
     place: Place,
     /// The latest submit that touches it; kept for pinned memory only.
@@ -46,7 +45,7 @@ impl Memory {
         let size = bytes
             .checked_next_multiple_of(WORD)
             .ok_or_else(|| full(0))?;
-        let charge = context.ledger.charge(size).map_err(full)?;
+        let charge = context.account.book(size).map_err(full)?;
         let place = if kind == WGPU_PINNED {
             let mapped = Mapped::new(&context.device, BufferUsages::MAP_READ | USAGE, size);
             Place::Pinned(mapped.map_err(|error| context.unmapped(kind, bytes, &error))?)

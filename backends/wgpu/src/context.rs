@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use warploom_core::memory::WGPU_PINNED;
-use warploom_core::{Caps, DeviceError, DeviceInfo, MemoryKind, MemoryUse, Result};
+use warploom_core::{Account, Caps, DeviceError, DeviceInfo, MemoryKind, MemoryUse, Result};
 
 use crate::batch::Batch;
 use crate::buffer::Memory;
@@ -14,7 +14,6 @@ use crate::error::{poll, scoped, text};
 use crate::gate::{Gate, Knot, Own};
 use crate::groups::Groups;
 use crate::interface::Interface;
-use crate::ledger::Ledger;
 use crate::mapping::{MapError, serial};
 use crate::program::Program;
 use crate::recorder::Recorder;
@@ -29,7 +28,7 @@ pub(crate) struct Context {
     pub(crate) info: DeviceInfo,
     /// Tells two openings of one device apart.
     pub(crate) id: u64,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) account: Arc<Account>,
     pub(crate) gate: Gate,
     pub(crate) pool: Arc<Pool>,
     pub(crate) groups: Groups,
@@ -89,7 +88,7 @@ impl Context {
         let stamps = info.caps.contains(Caps::TIMESTAMPS);
         Ok(Self {
             id: serial(),
-            ledger: Ledger::new(info.total_memory),
+            account: Account::new(info.total_memory),
             gate: Gate::default(),
             pool: Arc::default(),
             groups: Groups::default(),
@@ -163,7 +162,7 @@ impl Context {
         Ok(MemoryUse {
             total: self.info.total_memory,
             free: self.free(),
-            ours: self.ledger.live(),
+            ours: self.account.held(),
         })
     }
 

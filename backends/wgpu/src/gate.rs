@@ -9,15 +9,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
+use warploom_core::Booking;
+
 use crate::chunk::Chunk;
-use crate::ledger::Charge;
 use crate::stamp::Stamp;
 
 /// What must stay until a submit is done. wgpu keeps the memory itself alive; this keeps it
 /// counted, and staging and queries unused by others.
 #[derive(Debug, Default)]
 pub(crate) struct Cargo {
-    pub(crate) charges: Vec<Arc<Charge>>,
+    pub(crate) charges: Vec<Arc<Booking>>,
     pub(crate) chunks: Vec<Arc<Chunk>>,
     pub(crate) stamps: Vec<Arc<Stamp>>,
 }

@@ -42,7 +42,6 @@ mod gate;
 mod groups;
 mod interface;
 mod kernel;
-mod ledger;
 mod mapping;
 mod probe;
 mod program;

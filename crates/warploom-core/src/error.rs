@@ -40,13 +40,13 @@ pub trait Coded: std::error::Error {
 #[non_exhaustive]
 pub enum DeviceError {
     /// The device has no room. (WL0401)
-    #[error("{device} has no room for {} of {kind}{}", Bytes(*asked), free_text(*free))]
+    #[error("{device} has no room for {} {kind}{}", room_text(*asked), free_text(*free))]
     OutOfMemory {
         /// Who was asked.
         device: DeviceId,
         /// For what.
         kind: MemoryKind,
-        /// How much, in bytes.
+        /// How much, in bytes; 0 when the driver ran out on its own account.
         asked: u64,
         /// What the driver called free at that moment.
         free: Option<u64>,
@@ -110,6 +110,13 @@ pub enum DeviceError {
     /// The call was wrong, and the backend never saw it.
     #[error(transparent)]
     Usage(#[from] UsageError),
+}
+
+fn room_text(asked: u64) -> String {
+    match asked {
+        0 => "more".into(),
+        bytes => format!("{} of", Bytes(bytes)),
+    }
 }
 
 fn free_text(free: Option<u64>) -> String {

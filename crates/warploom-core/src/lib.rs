@@ -23,6 +23,7 @@
 //! undefined behaviour.
 #![deny(unsafe_code)]
 
+mod account;
 mod backend;
 mod buffer;
 mod bytes;
@@ -45,6 +46,7 @@ mod survey;
 #[doc(hidden)]
 pub use inventory;
 
+pub use account::{Account, Booking};
 pub use backend::{BackendId, GpuBackend};
 pub use buffer::{Buffer, Slice};
 pub use bytes::{Bytes, BytesError};

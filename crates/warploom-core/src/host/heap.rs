@@ -1,8 +1,8 @@
 //! Host memory as buffers, counted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::account::{Account, Booking};
 use crate::buffer::{Buffer, Slice};
 use crate::device::DeviceId;
 use crate::error::{DeviceError, Result};
@@ -13,7 +13,7 @@ use crate::memory::{MemoryKind, MemoryUse};
 pub struct HostHeap {
     device: DeviceId,
     limit: u64,
-    live: Arc<AtomicU64>,
+    account: Arc<Account>,
 }
 
 impl HostHeap {
@@ -22,17 +22,16 @@ impl HostHeap {
         Self {
             device,
             limit,
-            live: Arc::new(AtomicU64::new(0)),
+            account: Account::new(limit),
         }
     }
 
     /// How full it is.
     pub fn usage(&self) -> MemoryUse {
-        let ours = self.live.load(Ordering::Acquire);
         MemoryUse {
             total: self.limit,
-            free: Some(self.limit.saturating_sub(ours)),
-            ours,
+            free: Some(self.account.left()),
+            ours: self.account.held(),
         }
     }
 
@@ -41,40 +40,18 @@ impl HostHeap {
     /// # Errors
     /// When the limit or the allocator has no room.
     pub fn alloc(&self, kind: MemoryKind, bytes: u64) -> Result<Arc<dyn Buffer>> {
-        let fits = |live: u64| live.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        let reserved = self
-            .live
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, fits);
-        if let Err(live) = reserved {
-            let free = Some(self.limit.saturating_sub(live));
-            return Err(DeviceError::OutOfMemory {
+        let booking = self
+            .account
+            .book(bytes)
+            .map_err(|left| DeviceError::OutOfMemory {
                 device: self.device,
                 kind,
                 asked: bytes,
-                free,
-            });
-        }
-        // From here on the share returns the bytes, whatever happens.
-        let share = Share {
-            live: Arc::clone(&self.live),
-            bytes,
-        };
+                free: Some(left),
+            })?;
         let mut buffer = HostBuffer::zeroed(self.device, kind, bytes)?;
-        buffer.share = Some(share);
+        buffer.booking = Some(booking);
         Ok(Arc::new(buffer))
-    }
-}
-
-/// Bytes taken from a heap; dropping gives them back.
-#[derive(Debug)]
-struct Share {
-    live: Arc<AtomicU64>,
-    bytes: u64,
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.live.fetch_sub(self.bytes, Ordering::AcqRel);
     }
 }
 
@@ -86,7 +63,7 @@ pub struct HostBuffer {
     bytes: u64,
     // Words, so that any element type finds itself aligned.
     content: Mutex<Vec<u128>>,
-    share: Option<Share>,
+    booking: Option<Booking>,
 }
 
 impl HostBuffer {
@@ -111,7 +88,7 @@ impl HostBuffer {
             kind,
             bytes,
             content: Mutex::new(content),
-            share: None,
+            booking: None,
         })
     }
 }

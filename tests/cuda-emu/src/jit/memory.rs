@@ -368,8 +368,8 @@ impl Translator<'_, '_> {
 }
 
 fn watched(modifiers: &Modifiers<'_>) -> bool {
-    let known = |word: &str| WATCHED_WORDS.contains(&word).then_some(());
-    modifiers.find(known).is_some()
+    let words = WATCHED_WORDS.iter();
+    words.filter(|word| modifiers.flag(word)).count() > 0
 }
 
 fn lanes(modifiers: &Modifiers<'_>) -> u32 {

@@ -10,7 +10,7 @@ use warploom_cuda_emu::engine::{Fault, Launch, Module, Options, Rules, launch};
 
 pub(crate) use self::memory::Memory;
 pub(crate) use self::noise::Noise;
-pub(crate) use self::operation::{Out, check, check_that, pairs, run, singles, triples};
+pub(crate) use self::operation::{Out, check, check_that, pairs, singles, triples};
 
 /// A loaded module with its variables in place.
 pub(crate) struct Rig {

@@ -79,7 +79,7 @@ END:
 }
 
 /// The results of `body` for each input.
-pub(crate) fn run(body: &str, out: Out, inputs: &[[u64; 3]]) -> Vec<u64> {
+fn run(body: &str, out: Out, inputs: &[[u64; 3]]) -> Vec<u64> {
     let rig = Rig::new(&kernel(body, out));
     let flat: Vec<u64> = inputs.iter().flatten().copied().collect();
     let from = rig.memory.buffer(&flat);

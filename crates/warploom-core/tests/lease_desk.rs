@@ -287,7 +287,10 @@ fn a_request_for_several_takes_one_and_leaves_the_other_queues(
     // Any is the least loaded one.
     let other = desks.at(0).lease(&LeaseRequest::new(1, 0)).unwrap();
     assert_eq!(other.device(), "gpu0");
-    drop((lease, other));
+    let more = desks.at(1).lease(&LeaseRequest::new(2, 0).on(["gpu0"]));
+    let another = desks.at(0).lease(&LeaseRequest::new(1, 0)).unwrap();
+    assert_eq!(another.device(), "gpu1");
+    drop((lease, other, more, another));
     desks.assert_empty();
 }
 

@@ -3,8 +3,8 @@
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
+use super::routine::Routine;
 use super::translate::{Translator, plain};
 use crate::engine::Access;
 use crate::exec::atomics::Update;
@@ -96,7 +96,7 @@ impl Translator<'_, '_> {
                 let value = self.as_bits(*value);
                 let value = self.resize(value, I64, false);
                 let update = self.int32(u32::from(update as u8));
-                let old = self.call_helper(Helper::Update, &[place, update, value]);
+                let old = self.call_routine(Routine::Update, &[place, update, value]);
                 self.resize(old, bits, false)
             }
             _ => return Err(modifiers.error("has another number of operands")),

@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::exec::control::BarrierUse;
 use crate::exec::{Reduce, WarpOp};
@@ -88,7 +88,7 @@ impl Translator<'_, '_> {
         let code = self.int32(used.code());
         let line = self.line_value();
         let arguments = [self.context, code, id, count, value, line];
-        let reply = self.call_helper(Helper::Barrier, &arguments);
+        let reply = self.call_routine(Routine::Barrier, &arguments);
         Ok(self.reply(reply))
     }
 

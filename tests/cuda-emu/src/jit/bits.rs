@@ -4,8 +4,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
 
@@ -348,7 +348,7 @@ impl Translator<'_, '_> {
         let mode = self.int32(mode.unwrap_or(0));
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let selector = self.read(selector, ty)?;
-        let value = self.call_helper(Helper::Permute, &[mode, a, b, selector]);
+        let value = self.call_routine(Routine::Permute, &[mode, a, b, selector]);
         self.write(target, ty, value)
     }
 
@@ -395,7 +395,7 @@ impl Translator<'_, '_> {
         }
         let (mask, base) = (self.read(mask, ty)?, self.read(base, ty)?);
         let offset = self.read(offset, ty)?;
-        let value = self.call_helper(Helper::FindSet, &[mask, base, offset]);
+        let value = self.call_routine(Routine::FindSet, &[mask, base, offset]);
         self.write(target, ty, value)
     }
 

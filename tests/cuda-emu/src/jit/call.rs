@@ -6,8 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value};
 
-use super::helper::Helper;
 use super::operand::integer;
+use super::routine::Routine;
 use super::translate::{Translator, plain};
 use crate::exec::ThreadContext;
 use crate::ptx::{Modifiers, Name, Operand, Param, PtxError, Signature, Symbol};
@@ -57,7 +57,7 @@ impl Translator<'_, '_> {
             self.callee(number)
         } else {
             let sizes = |params: &[Param]| params.iter().map(|p| p.size).collect::<Vec<_>>();
-            let found = Helper::system(function.name)
+            let found = Routine::system(function.name)
                 .filter(|(_, params, returns)| {
                     sizes(&signature.params) == *params && sizes(&signature.returns) == *returns
                 })
@@ -66,7 +66,7 @@ impl Translator<'_, '_> {
                 })?;
             let line = self.line_value();
             self.set_context_field(line, offset_of!(ThreadContext, line));
-            self.helper(found.0)
+            self.routine(found.0)
         };
         let (params, returns) = self.pass(&signature, arguments, results)?;
         let call = self
@@ -92,7 +92,7 @@ impl Translator<'_, '_> {
         let number = self.int32(number);
         let line = self.line_value();
         let arguments_of_lookup = [self.context, pointer, number, line];
-        let code = self.call_helper(Helper::Function, &arguments_of_lookup);
+        let code = self.call_routine(Routine::Function, &arguments_of_lookup);
         let missing = self.builder.ins().icmp_imm_s(IntCC::Equal, code, 0);
         self.abort_if(missing);
         let (params, returns) = self.pass(&signature, arguments, results)?;

@@ -6,8 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::integer;
+use super::routine::Routine;
 use super::translate::{Translator, plain};
 use crate::engine::{Access, Space};
 use crate::exec::checks::Kind;
@@ -22,7 +22,7 @@ impl Translator<'_, '_> {
     fn refuse(&mut self, address: Value, kind: Kind) -> Value {
         let code = self.int32(kind.code());
         let line = self.line_value();
-        self.call_helper(Helper::Refuse, &[self.context, address, code, line])
+        self.call_routine(Routine::Refuse, &[self.context, address, code, line])
     }
 
     /// Checks a host address against the region that its slot remembers.
@@ -52,7 +52,7 @@ impl Translator<'_, '_> {
             let code = this.int32(kind.code());
             let slot = this.int32(slot);
             let line = this.line_value();
-            this.call_helper(Helper::Resolve, &[this.context, address, code, slot, line])
+            this.call_routine(Routine::Resolve, &[this.context, address, code, slot, line])
         });
     }
 

@@ -4,9 +4,9 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::types::{F32, F64, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
 use super::reals::{format, rounding};
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::math::{Conversion, Number, Rounding};
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
@@ -229,7 +229,7 @@ impl Translator<'_, '_> {
         let code = self.int32(conversion.code());
         let bits = self.as_bits(value);
         let bits = self.resize(bits, I64, false);
-        let bits = self.call_helper(Helper::Convert, &[code, bits]);
+        let bits = self.call_routine(Routine::Convert, &[code, bits]);
         let bits = self.resize(bits, integer(to.bits()), false);
         self.cast(bits, native(to))
     }

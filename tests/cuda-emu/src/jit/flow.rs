@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Value};
 
-use super::helper::Helper;
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::ptx::{Instruction, Modifiers, Name, Operand, PtxError};
 
@@ -57,7 +57,7 @@ impl Translator<'_, '_> {
             }
             "trap" | "brkpt" => {
                 let line = self.line_value();
-                self.call_helper(Helper::Trap, &[self.context, line]);
+                self.call_routine(Routine::Trap, &[self.context, line]);
                 let abort = self.abort;
                 self.builder.ins().jump(abort, &[]);
                 false
@@ -119,7 +119,7 @@ impl Translator<'_, '_> {
         self.builder.ins().br_table(index, table);
         self.builder.switch_to_block(outside);
         let line = self.line_value();
-        self.call_helper(Helper::BadTarget, &[self.context, index, line]);
+        self.call_routine(Routine::BadTarget, &[self.context, index, line]);
         let abort = self.abort;
         self.builder.ins().jump(abort, &[]);
         Ok(())

@@ -7,8 +7,8 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage as Link, Module as _, default_libcall_names};
 
-use super::helper::Helper;
 use super::layout::{Frame, SharedLayout, SharedVariables};
+use super::routine::Routine;
 use super::survey::Surveys;
 use super::translate::{self, Unit};
 use crate::engine::{Entry, GlobalVar, Header, Options, ParamLayout, Relocation, Target};
@@ -219,8 +219,8 @@ fn new_jit(options: &Options) -> Result<JITModule, PtxError> {
     let isa = isa.finish(settings::Flags::new(flags));
     let isa = isa.map_err(|error| failed(error.to_string()))?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-    for helper in Helper::ALL {
-        let spec = helper.spec();
+    for routine in Routine::ALL {
+        let spec = routine.spec();
         builder.symbol(spec.name, spec.address);
     }
     Ok(JITModule::new(builder))

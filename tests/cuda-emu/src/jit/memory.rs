@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
+use super::routine::Routine;
 use super::translate::{Translator, plain};
 use crate::engine::{Access, Space};
 use crate::exec::ThreadContext;
@@ -337,7 +337,7 @@ impl Translator<'_, '_> {
         };
         let address = self.read(address, Type::U64)?;
         let space = self.int32(u32::from(space as u8));
-        let found = self.call_helper(Helper::IsInSpace, &[self.context, address, space]);
+        let found = self.call_routine(Routine::IsInSpace, &[self.context, address, space]);
         let found = self.resize(found, I8, false);
         self.write(target, Type::Pred, found)
     }
@@ -360,7 +360,7 @@ impl Translator<'_, '_> {
         };
         self.read(time, ty)?;
         let line = self.line_value();
-        let status = self.call_helper(Helper::Pause, &[self.context, line]);
+        let status = self.call_routine(Routine::Pause, &[self.context, line]);
         debug_assert_eq!(self.type_of(status), I32);
         self.abort_if(status);
         Ok(())

@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::types::{F32, F64, I8, I16, I32, I64, I128};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Value};
 
-use super::helper::Helper;
 use super::image;
+use super::routine::Routine;
 use super::translate::{Translator, plain};
 use crate::exec::ThreadContext;
 use crate::ptx::{Operand, PtxError, Reg, Special, StateSpace, Symbol, Type};
@@ -303,7 +303,7 @@ impl Translator<'_, '_> {
             Special::Globaltimer | Special::GlobaltimerLo | Special::GlobaltimerHi
         );
         let which = self.int32(u32::from(is_global));
-        let time = self.call_helper(Helper::Clock, &[self.context, which]);
+        let time = self.call_routine(Routine::Clock, &[self.context, which]);
         match special {
             Special::Clock64 | Special::Globaltimer => time,
             Special::Clock | Special::GlobaltimerLo => self.builder.ins().ireduce(I32, time),

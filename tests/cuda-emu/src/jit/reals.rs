@@ -4,8 +4,8 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::types::{F32, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::math::{Arithmetic, Format, Operation, Rounding};
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
@@ -259,7 +259,7 @@ impl Translator<'_, '_> {
             let bits = self.as_bits(*value);
             *argument = self.resize(bits, I64, false);
         }
-        let result = self.call_helper(Helper::Arithmetic, &arguments);
+        let result = self.call_routine(Routine::Arithmetic, &arguments);
         let result = self.resize(result, integer(ty.bits()), false);
         self.cast(result, native(ty))
     }

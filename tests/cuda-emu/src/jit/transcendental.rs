@@ -3,9 +3,9 @@
 use cranelift_codegen::ir::types::{F32, F64, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::{integer, native};
 use super::reals::{Real, Style, format};
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::math::{Conversion, Format, Function, Number, Rounding};
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
@@ -63,7 +63,7 @@ impl Translator<'_, '_> {
             }
         };
         let number = self.int32(u32::from(function as u8));
-        let wide = self.call_helper(Helper::Approximate, &[number, wide]);
+        let wide = self.call_routine(Routine::Approximate, &[number, wide]);
         match ty {
             Type::F32 => {
                 let narrow = self.builder.ins().fdemote(F32, wide);
@@ -90,7 +90,7 @@ impl Translator<'_, '_> {
         let code = self.int32(conversion.code());
         let bits = self.as_bits(value);
         let bits = self.resize(bits, I64, false);
-        let bits = self.call_helper(Helper::Convert, &[code, bits]);
+        let bits = self.call_routine(Routine::Convert, &[code, bits]);
         let bits = self.resize(bits, integer(to.bits()), false);
         self.cast(bits, native(to))
     }

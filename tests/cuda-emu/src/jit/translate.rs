@@ -13,9 +13,9 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module as _};
 
-use super::helper::Helper;
 use super::layout::{Frame, SharedLayout, SharedVariables};
 use super::operand::native;
+use super::routine::Routine;
 use crate::exec::ThreadContext;
 use crate::ptx::{self, Body, Function, ModuleTree, PtxError, Statement};
 
@@ -77,7 +77,7 @@ pub(super) struct Translator<'a, 'b> {
     /// The carry flag of extended-precision arithmetic.
     pub(super) carry: Variable,
     pub(super) labels: Vec<Block>,
-    helpers: HashMap<Helper, FuncRef>,
+    routines: HashMap<Routine, FuncRef>,
     callees: HashMap<usize, FuncRef>,
     pub(super) context: Value,
     /// Parameters and results of this function, as addresses.
@@ -134,7 +134,7 @@ impl<'a, 'b> Translator<'a, 'b> {
             registers,
             carry,
             labels,
-            helpers: HashMap::new(),
+            routines: HashMap::new(),
             callees: HashMap::new(),
             context,
             params,
@@ -208,7 +208,7 @@ impl<'a, 'b> Translator<'a, 'b> {
         self.frame_start = Some(start);
         let bytes = self.builder.ins().iconst(I32, i64::from(bytes));
         let line = self.line_value();
-        let status = self.call_helper(Helper::Enter, &[self.context, start, bytes, line]);
+        let status = self.call_routine(Routine::Enter, &[self.context, start, bytes, line]);
         self.abort_if(status);
     }
 
@@ -219,7 +219,7 @@ impl<'a, 'b> Translator<'a, 'b> {
         let fits = self.builder.ins().icmp(above, pointer, limit);
         self.guard(fits, |this| {
             let line = this.line_value();
-            this.call_helper(Helper::Overflow, &[this.context, line])
+            this.call_routine(Routine::Overflow, &[this.context, line])
         });
     }
 
@@ -259,11 +259,11 @@ impl<'a, 'b> Translator<'a, 'b> {
         self.builder.ins().iconst(I32, i64::from(self.line))
     }
 
-    pub(super) fn helper(&mut self, helper: Helper) -> FuncRef {
-        if let Some(known) = self.helpers.get(&helper) {
+    pub(super) fn routine(&mut self, routine: Routine) -> FuncRef {
+        if let Some(known) = self.routines.get(&routine) {
             return *known;
         }
-        let spec = helper.spec();
+        let spec = routine.spec();
         let mut signature = self.jit.make_signature();
         let params = spec.params.iter().map(|ty| AbiParam::new(*ty));
         signature.params.extend(params);
@@ -271,14 +271,14 @@ impl<'a, 'b> Translator<'a, 'b> {
         let id = self
             .jit
             .declare_function(spec.name, Linkage::Import, &signature)
-            .expect("every helper is always declared in the same way");
+            .expect("every routine is always declared in the same way");
         let reference = self.jit.declare_func_in_func(id, self.builder.func);
-        self.helpers.insert(helper, reference);
+        self.routines.insert(routine, reference);
         reference
     }
 
-    pub(super) fn call_helper(&mut self, helper: Helper, arguments: &[Value]) -> Value {
-        let function = self.helper(helper);
+    pub(super) fn call_routine(&mut self, routine: Routine, arguments: &[Value]) -> Value {
+        let function = self.routine(routine);
         let call = self.builder.ins().call(function, arguments);
         self.builder.inst_results(call)[0]
     }
@@ -332,7 +332,7 @@ impl<'a, 'b> Translator<'a, 'b> {
             .icmp_imm_s(IntCC::SignedGreaterThan, fuel, 0);
         self.guard(enough, |this| {
             let line = this.line_value();
-            this.call_helper(Helper::Refuel, &[this.context, line])
+            this.call_routine(Routine::Refuel, &[this.context, line])
         });
     }
 

@@ -1,6 +1,6 @@
 //! Several small integers at once.
 
-use super::helper::Helper;
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::math::Lanes;
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
@@ -52,7 +52,7 @@ impl Translator<'_, '_> {
         let code = self.int32(code);
         let (a, b) = (self.read(a, Type::B32)?, self.read(b, Type::B32)?);
         let c = self.read(c, Type::B32)?;
-        let value = self.call_helper(Helper::Lanes, &[code, a, b, c]);
+        let value = self.call_routine(Routine::Lanes, &[code, a, b, c]);
         self.write(target, Type::B32, value)
     }
 
@@ -79,7 +79,7 @@ impl Translator<'_, '_> {
         let code = self.int32(code);
         let (a, b) = (self.read(a, Type::B32)?, self.read(b, Type::B32)?);
         let c = self.read(c, Type::B32)?;
-        let value = self.call_helper(Helper::Dot, &[code, a, b, c]);
+        let value = self.call_routine(Routine::Dot, &[code, a, b, c]);
         self.write(target, Type::B32, value)
     }
 }

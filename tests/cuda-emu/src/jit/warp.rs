@@ -3,8 +3,8 @@
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use super::helper::Helper;
 use super::operand::native;
+use super::routine::Routine;
 use super::translate::Translator;
 use crate::exec::WarpOp;
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
@@ -43,7 +43,7 @@ impl Translator<'_, '_> {
             c.unwrap_or(none),
             line,
         ];
-        let reply = self.call_helper(Helper::Warp, &arguments);
+        let reply = self.call_routine(Routine::Warp, &arguments);
         Ok(self.reply(reply))
     }
 

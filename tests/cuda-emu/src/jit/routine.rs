@@ -14,14 +14,14 @@ pub(super) struct Spec {
     pub(super) result: Type,
 }
 
-macro_rules! helpers {
+macro_rules! routines {
     ($($name:ident $path:path as ($($param:expr),*) -> $result:expr;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub(super) enum Helper {
+        pub(super) enum Routine {
             $($name,)*
         }
 
-        impl Helper {
+        impl Routine {
             pub(super) const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             pub(super) fn spec(self) -> Spec {
@@ -39,7 +39,7 @@ macro_rules! helpers {
 }
 
 // Integers narrower than 32 bits are never passed: who extends them is not agreed upon everywhere.
-helpers! {
+routines! {
     Resolve checks::resolve as (I64, I64, I32, I32, I32) -> I32;
     Refuse checks::refuse as (I64, I64, I32, I32) -> I32;
     IsInSpace checks::is_in_space as (I64, I64, I32) -> I32;
@@ -67,7 +67,7 @@ helpers! {
     Free system::free as (I64, I64, I64) -> I32;
 }
 
-impl Helper {
+impl Routine {
     /// A function that CUDA provides, with the sizes of its parameters and results.
     pub(super) fn system(name: &str) -> Option<(Self, &'static [u32], &'static [u32])> {
         Some(match name {

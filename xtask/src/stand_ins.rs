@@ -28,7 +28,7 @@ pub(crate) const DRIVER_LIBRARIES: &[&str] = &[
 fn private(project: &Project) -> Result<Variables> {
     let base = folder(project)?;
     let runtime = made(base.join("runtime"))?;
-    // Mesa and the lease ledger refuse a runtime folder that others can enter.
+    // The specification of that variable asks for a folder nobody else can enter.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

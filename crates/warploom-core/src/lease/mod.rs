@@ -34,8 +34,8 @@
 //!   both are gone, and the child must not use the parent's desk. `std::process::Command` is not
 //!   concerned: its children inherit nothing.
 //! * Ledger files may be deleted or overwritten while in use: the next to look makes them again
-//!   from the shares. If the whole directory is deleted, a desk's leases are unknown to the others
-//!   until it next leases or releases.
+//!   from the shares. If the whole directory is deleted, or a living desk's `.alive` file, that
+//!   desk's leases are unknown to the others until it next leases or releases.
 //! * It is an agreement among programs that keep it, not a guard against those that do not.
 
 mod book;

@@ -71,6 +71,33 @@ impl Program {
     }
 }
 
+/// The text of one of the suite's kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct KernelText {
+    /// Its name, which is that of its entry point.
+    pub name: &'static str,
+    /// The code, as a device gets it.
+    pub code: &'static str,
+}
+
+/// Every kernel the suite has a device run, in `language`, for those who look at kernels without a
+/// device: compilers, linters, tables of register counts. Texts that are wrong on purpose are left
+/// out, and so are kernels that `language` cannot express; host code and PTX are in no text.
+pub fn kernel_texts(language: Language) -> Vec<KernelText> {
+    let text = |program: &&'static Program| {
+        let code = match language {
+            Language::OpenClC => program.opencl,
+            Language::CudaC => program.cuda,
+            Language::Wgsl => program.wgsl?,
+            _ => return None,
+        };
+        let name = program.name;
+        Some(KernelText { name, code })
+    };
+    crate::programs::ALL.iter().filter_map(text).collect()
+}
+
 /// A program compiled for a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
@@ -109,5 +136,39 @@ impl Loaded {
     /// Launches over a line of `items`.
     pub(crate) fn line(&self, queue: &mut dyn Queue, items: u64, args: &[Arg]) -> Result<()> {
         self.launch(queue, [items, 1, 1], args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_has_its_entry_point() {
+        for (language, mark) in [
+            (Language::CudaC, "KERNEL void "),
+            (Language::OpenClC, "KERNEL void "),
+            (Language::Wgsl, "fn "),
+        ] {
+            let texts = kernel_texts(language);
+            assert!(texts.len() >= 9, "{language}: {}", texts.len());
+            for KernelText { name, code } in texts {
+                let entry = format!("{mark}{name}(");
+                assert!(code.contains(&entry), "{language}: {name}");
+            }
+        }
+        assert_eq!(kernel_texts(Language::Host), []);
+    }
+
+    #[test]
+    fn no_two_texts_share_a_name() {
+        let mut names: Vec<&str> = kernel_texts(Language::CudaC)
+            .iter()
+            .map(|text| text.name)
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
     }
 }

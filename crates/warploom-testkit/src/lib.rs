@@ -43,4 +43,5 @@ pub use conformance::cases;
 pub use expect::Expect;
 pub use fake::{FakeBackend, FakeDevice, Flaw};
 pub use harness::{main, main_with};
+pub use kernels::{KernelText, kernel_texts};
 pub use run::{Options, run};

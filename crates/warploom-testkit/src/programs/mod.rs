@@ -13,10 +13,17 @@ pub(crate) use plain::{AFFINE, BLEND, NUMBERS, PLACES, SAXPY};
 pub(crate) use special::{DOUBLE, EIGHT, EXACT, LONG, SPIN, TURN, exact};
 pub(crate) use wrong::{CROWDED, HUGE, broken};
 
+use crate::kernels::Program;
+
 const U32: Param = Param::Scalar(DType::U32);
 const I32: Param = Param::Scalar(DType::I32);
 const F32: Param = Param::Scalar(DType::F32);
 const F64: Param = Param::Scalar(DType::F64);
+
+/// All that a device is meant to run.
+pub(crate) const ALL: &[&Program] = &[
+    AFFINE, BLEND, DOUBLE, EIGHT, EXACT, LONG, NUMBERS, PLACES, SAXPY, SPIN, TURN,
+];
 
 macro_rules! opencl {
     ($body:literal) => {
@@ -71,4 +78,16 @@ use {cuda, opencl, program};
 /// Items a launch asks for along x, in groups of 64, but no more than `n`.
 fn line(call: &HostCall<'_>, n: u32) -> usize {
     (call.grid().groups[0] as usize * 64).min(n as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn the_list_has_every_program() {
+        let files = [include_str!("plain.rs"), include_str!("special.rs")];
+        let definitions = files.map(|text| text.matches("\nprogram! {").count());
+        assert_eq!(ALL.len(), definitions.iter().sum::<usize>());
+    }
 }

@@ -3,5 +3,6 @@
 mod rig;
 
 mod faults;
+mod fuzz;
 mod kernels;
 mod ops;

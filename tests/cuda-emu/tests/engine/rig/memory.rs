@@ -33,7 +33,7 @@ pub(crate) struct Memory {
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let words: Vec<u64> = vec![0; BYTES / 8];
         let words = Box::into_raw(words.into_boxed_slice()) as *mut [UnsafeCell<u64>];
         // SAFETY: the same allocation; `UnsafeCell<u64>` has the layout of `u64`.

@@ -10,21 +10,19 @@ use std::time::Duration;
 use warploom_cuda_emu::engine::{Launch, Module, Options, Rules, launch};
 
 use self::interpreter::Machine;
-use self::program::Program;
+use self::program::{Program, STATE_BYTES};
 use crate::rig::{Memory, Noise};
 
 /// Programs in one module: what a module costs is shared.
 const BATCH: u64 = 20;
-/// Threads of each launch, with different inputs.
-const THREADS: usize = 9;
+/// Inputs for each program.
+const INPUTS: u64 = 4;
 
-/// Input and output of a thread: all registers, then the scratch memory of each space.
-const RECORD: usize = program::STATE_BYTES;
-
-fn inputs(seed: u64) -> Vec<u8> {
+/// All registers, then the scratch memory of each space.
+fn input(seed: u64) -> Vec<u8> {
     let mut noise = Noise::new(seed ^ 0xf00d);
     let mut bytes = Vec::new();
-    while bytes.len() < THREADS * RECORD {
+    while bytes.len() < STATE_BYTES {
         // Small numbers, signs and plain noise meet more corners than noise alone.
         let word = match noise.below(6) {
             0 => noise.below(4),
@@ -51,41 +49,38 @@ fn check_batch(first: u64) {
         Err(error) => panic!("{error}\n{text}"),
     };
     let memory = Memory::new();
+    let to = memory.zeros::<u8>(STATE_BYTES);
     for (seed, program) in (first..).zip(&programs) {
-        let before = inputs(seed);
-        let from = memory.buffer(&before);
-        let to = memory.zeros::<u8>(before.len());
         let kernel = module.kernel(&program.name).expect("it was just compiled");
-        let params: Vec<u8> = [from, to].iter().flat_map(|p| p.to_le_bytes()).collect();
-        let ran = launch(&Launch {
-            kernel: &kernel,
-            grid: [1; 3],
-            block: [THREADS as u32, 1, 1],
-            dynamic_shared: 0,
-            params: &params,
-            globals: &[],
-            memory: &memory,
-            print: &|_| {},
-            cancel: None,
-            rules: Rules {
-                seed,
-                time: Some(Duration::from_secs(20)),
-                ..Rules::default()
-            },
-        });
-        if let Err(fault) = ran {
-            panic!("seed {seed}: {fault}\n{}", text::kernel(program));
-        }
-        let after: Vec<u8> = memory.read(to, before.len());
-        for thread in 0..THREADS {
-            let record = thread * RECORD..(thread + 1) * RECORD;
-            let mut machine = Machine::new(&before[record.clone()]);
+        for number in 0..INPUTS {
+            let before = input(seed * INPUTS + number);
+            let mut params = to.to_le_bytes().to_vec();
+            params.resize(32, 0);
+            params.extend(&before);
+            let ran = launch(&Launch {
+                kernel: &kernel,
+                grid: [1; 3],
+                block: [1; 3],
+                dynamic_shared: 0,
+                params: &params,
+                globals: &[],
+                memory: &memory,
+                print: &|_| {},
+                cancel: None,
+                rules: Rules {
+                    time: Some(Duration::from_secs(20)),
+                    ..Rules::default()
+                },
+            });
+            if let Err(fault) = ran {
+                panic!("seed {seed}: {fault}\n{}", text::kernel(program));
+            }
+            let after: Vec<u8> = memory.read(to, STATE_BYTES);
+            let mut machine = Machine::new(&before);
             machine.run(&program.body);
-            if let Some(difference) = machine.difference(&after[record]) {
-                panic!(
-                    "seed {seed}, thread {thread}: {difference}\n{}",
-                    text::kernel(program)
-                );
+            if let Some(difference) = machine.difference(&after) {
+                let text = text::kernel(program);
+                panic!("seed {seed}, input {number}: {difference}\n{text}");
             }
         }
     }

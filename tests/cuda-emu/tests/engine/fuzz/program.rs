@@ -3,7 +3,7 @@
 use super::rules::{RULES, Rule};
 use crate::rig::Noise;
 
-/// Sorts of registers. Each program has eight of each.
+/// Sorts of registers. Each program has six of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sort {
     /// 16 bits.
@@ -21,7 +21,7 @@ pub(super) enum Sort {
 }
 
 pub(super) const SORTS: [Sort; 6] = [Sort::H, Sort::R, Sort::D, Sort::F, Sort::G, Sort::P];
-pub(super) const REGISTERS: usize = 8;
+pub(super) const REGISTERS: usize = 6;
 
 impl Sort {
     pub(super) fn bits(self) -> u32 {
@@ -45,7 +45,7 @@ impl Sort {
     }
 }
 
-/// Memory that a program may use, each with 64 bytes for every thread.
+/// Memory that a program may use, 64 bytes of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Space {
     Global,

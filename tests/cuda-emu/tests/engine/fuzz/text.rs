@@ -35,14 +35,15 @@ pub(super) fn kernel(program: &Program) -> String {
     let mut body = Writer {
         text: String::new(),
         labels: 0,
-        counters: 0,
+        // The first is used for addresses.
+        counters: 1,
     };
     restore(&mut body);
     statements(&mut body, &program.body);
     save(&mut body);
     let counters = body.counters + 1;
     format!(
-        ".visible .entry {}(.param .u64 from, .param .u64 to)
+        ".visible .entry {}(.param .u64 to, .param .align 32 .b8 state[{STATE_BYTES}])
 {{
     .reg .b16 %h<{REGISTERS}>;
     .reg .b32 %r<{REGISTERS}>;
@@ -50,10 +51,10 @@ pub(super) fn kernel(program: &Program) -> String {
     .reg .f32 %f<{REGISTERS}>;
     .reg .f64 %g<{REGISTERS}>;
     .reg .pred %p<{REGISTERS}>, %nan, %again;
-    .reg .b32 %count<{counters}>, %at, %thread, %shared;
-    .reg .b64 %from, %to, %global, %local, %generic, %where, %wide, %word;
-    .shared .align 16 .b8 tile[1024];
-    .local .align 16 .b8 own[{SCRATCH}];
+    .reg .b32 %count<{counters}>, %at;
+    .reg .b64 %to, %global, %local, %shared, %generic, %where, %wide, %w<4>, %word;
+    .shared .align 32 .b8 tile[{SCRATCH}];
+    .local .align 32 .b8 own[{SCRATCH}];
 {}    ret;
 }}
 ",
@@ -61,71 +62,79 @@ pub(super) fn kernel(program: &Program) -> String {
     )
 }
 
-/// Where a thread's record begins, and its scratch memories.
+/// All registers in the order of the record.
+fn registers() -> Vec<(Sort, usize)> {
+    let each = |sort| (0..REGISTERS).map(move |number| (sort, number));
+    SORTS.into_iter().flat_map(each).collect()
+}
+
+/// Takes registers and scratch memories from the parameter.
 fn restore(out: &mut Writer) {
-    out.line("mov.u32 %thread, %tid.x;");
-    out.line("ld.param.u64 %from, [from];");
     out.line("ld.param.u64 %to, [to];");
-    out.line(&format!(
-        "mad.wide.u32 %from, %thread, {STATE_BYTES}, %from;"
-    ));
-    out.line(&format!("mad.wide.u32 %to, %thread, {STATE_BYTES}, %to;"));
-    out.line(&format!("mad.lo.u32 %shared, %thread, {SCRATCH}, tile;"));
+    out.line("mov.u64 %shared, tile;");
     out.line("mov.u64 %local, own;");
     out.line("cvta.local.u64 %generic, own;");
-    let mut at = 0;
-    for sort in SORTS {
-        for number in 0..REGISTERS {
-            out.line(&format!("ld.global.u64 %word, [%from+{at}];"));
-            let name = format!("{}{number}", sort.prefix());
-            out.line(&match sort {
-                Sort::H => format!("cvt.u16.u64 {name}, %word;"),
-                Sort::R => format!("cvt.u32.u64 {name}, %word;"),
-                Sort::D | Sort::G => format!("mov.b64 {name}, %word;"),
-                Sort::F => format!("cvt.u32.u64 %at, %word; mov.b32 {name}, %at;"),
-                Sort::P => format!("and.b64 %word, %word, 1; setp.ne.u64 {name}, %word, 0;"),
-            });
-            at += 8;
-        }
+    for (place, (sort, number)) in registers().into_iter().enumerate() {
+        out.line(&format!("ld.param.u64 %word, [state+{}];", place * 8));
+        let name = format!("{}{number}", sort.prefix());
+        out.line(&match sort {
+            Sort::H => format!("cvt.u16.u64 {name}, %word;"),
+            Sort::R => format!("cvt.u32.u64 {name}, %word;"),
+            Sort::D | Sort::G => format!("mov.b64 {name}, %word;"),
+            Sort::F => format!("cvt.u32.u64 %at, %word; mov.b32 {name}, %at;"),
+            Sort::P => format!("and.b64 %word, %word, 1; setp.ne.u64 {name}, %word, 0;"),
+        });
     }
+    let start = registers().len() * 8;
     // Global memory is used in place, in the output; the others get a copy.
-    out.line(&format!("add.u64 %global, %to, {at};"));
-    for step in (0..SCRATCH).step_by(8) {
-        let place = at + step;
-        out.line(&format!("ld.global.u64 %word, [%from+{place}];"));
-        out.line(&format!("st.global.u64 [%global+{step}], %word;"));
-        let place = place + SCRATCH;
-        out.line(&format!("ld.global.u64 %word, [%from+{place}];"));
-        out.line(&format!("st.shared.u64 [%shared+{step}], %word;"));
-        let place = place + SCRATCH;
-        out.line(&format!("ld.global.u64 %word, [%from+{place}];"));
-        out.line(&format!("st.local.u64 [%local+{step}], %word;"));
+    out.line(&format!("add.u64 %global, %to, {start};"));
+    let spaces = ["global", "shared", "local"];
+    for (space, at) in spaces.into_iter().zip((start..).step_by(SCRATCH)) {
+        for step in (0..SCRATCH).step_by(32) {
+            for word in 0..4 {
+                out.line(&format!(
+                    "ld.param.u64 %w{word}, [state+{}];",
+                    at + step + word * 8
+                ));
+            }
+            out.line(&format!(
+                "st.{space}.v4.u64 [%{space}+{step}], {{%w0, %w1, %w2, %w3}};"
+            ));
+        }
     }
 }
 
+/// Leaves everything in the output.
 fn save(out: &mut Writer) {
-    let mut at = 0;
-    for sort in SORTS {
-        for number in 0..REGISTERS {
-            let name = format!("{}{number}", sort.prefix());
-            out.line(&match sort {
-                Sort::H => format!("cvt.u64.u16 %word, {name};"),
-                Sort::R => format!("cvt.u64.u32 %word, {name};"),
-                Sort::D | Sort::G => format!("mov.b64 %word, {name};"),
-                Sort::F => format!("mov.b32 %at, {name}; cvt.u64.u32 %word, %at;"),
-                Sort::P => format!("selp.u64 %word, 1, 0, {name};"),
-            });
-            out.line(&format!("st.global.u64 [%to+{at}], %word;"));
-            at += 8;
+    for (place, (sort, number)) in registers().into_iter().enumerate() {
+        let name = format!("{}{number}", sort.prefix());
+        let word = format!("%w{}", place % 4);
+        out.line(&match sort {
+            Sort::H => format!("cvt.u64.u16 {word}, {name};"),
+            Sort::R => format!("cvt.u64.u32 {word}, {name};"),
+            Sort::D | Sort::G => format!("mov.b64 {word}, {name};"),
+            Sort::F => format!("mov.b32 %at, {name}; cvt.u64.u32 {word}, %at;"),
+            Sort::P => format!("selp.u64 {word}, 1, 0, {name};"),
+        });
+        if place % 4 == 3 {
+            let at = (place - 3) * 8;
+            out.line(&format!(
+                "st.global.v4.u64 [%to+{at}], {{%w0, %w1, %w2, %w3}};"
+            ));
         }
     }
-    for step in (0..SCRATCH).step_by(8) {
-        let place = at + SCRATCH + step;
-        out.line(&format!("ld.shared.u64 %word, [%shared+{step}];"));
-        out.line(&format!("st.global.u64 [%to+{place}], %word;"));
-        let place = place + SCRATCH;
-        out.line(&format!("ld.u64 %word, [%generic+{step}];"));
-        out.line(&format!("st.global.u64 [%to+{place}], %word;"));
+    let start = registers().len() * 8;
+    for (load, at) in [("ld.shared", 1), ("ld", 2)] {
+        let from = if at == 1 { "%shared" } else { "%generic" };
+        for step in (0..SCRATCH).step_by(32) {
+            out.line(&format!(
+                "{load}.v4.u64 {{%w0, %w1, %w2, %w3}}, [{from}+{step}];"
+            ));
+            let to = start + at * SCRATCH + step;
+            out.line(&format!(
+                "st.global.v4.u64 [%to+{to}], {{%w0, %w1, %w2, %w3}};"
+            ));
+        }
     }
 }
 
@@ -228,17 +237,17 @@ fn access(out: &mut Writer, statement: &Statement) {
     };
     let size = bytes * lanes;
     let mask = SCRATCH - size;
+    // Sizes are powers of two, so that the mask keeps multiples of the size.
     out.line(&format!("and.b32 %at, %r{place}, {mask};"));
-    // Masks of powers of two keep multiples of the size.
-    out.line(&format!("and.b32 %at, %at, {};", SCRATCH - size));
     let (prefix, base) = match space {
         Space::Global => (".global", "%global"),
-        Space::Shared => (".shared", ""),
+        Space::Shared => (".shared", "%shared"),
         Space::Local => (".local", "%local"),
         Space::Generic => ("", "%generic"),
     };
-    let address = if base.is_empty() {
-        out.line("add.u32 %at, %at, %shared;");
+    // Some spaces have addresses of 32 bits as well.
+    let address = if *space == Space::Shared && place % 2 == 0 {
+        out.line("cvt.u32.u64 %count0, %shared; add.u32 %at, %at, %count0;");
         "[%at]"
     } else {
         out.line(&format!(

@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::memory::{Block, address};
 use super::status::{Result, Status};
 use super::stream::Stream;
+use crate::engine::Why;
 
 /// What a caller says a pointer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,14 +88,14 @@ impl End {
             })
         };
         let Some(block) = machine.memory.find(at) else {
-            // Past the end of a block is beside it, not somebody's ordinary memory.
-            return match (claim, machine.memory.covering(at, span)) {
-                (Claim::Host | Claim::Any, Err(crate::engine::Why::Unmapped)) if at != 0 => {
-                    end(Sort::Pageable)
-                }
-                (_, Err(why)) => invalid(format!("{span} bytes at {at:#x}: {why}")),
-                (_, Ok(_)) => invalid(format!("{at:#x} came to be while it was looked up")),
-            };
+            // Ordinary memory, unless it is beside a block, or where blocks were once.
+            let why = machine.memory.covering(at, span).err();
+            let ordinary = claim != Claim::Device && at != 0 && why == Some(Why::Unmapped);
+            if ordinary && !machine.memory.is_reserved(at) {
+                return end(Sort::Pageable);
+            }
+            let why = why.unwrap_or(Why::Unmapped);
+            return invalid(format!("{span} bytes at {at:#x}: {why}"));
         };
         check_block(&block, claim, at, span)?;
         end(if block.device().is_some() {

@@ -200,14 +200,27 @@ fn launch_with(kernel: Handle, attribute: u64) -> Status {
         attributes: In::new(attributes.as_ptr().cast()),
         attribute_count: 2,
     };
-    cu!(cuLaunchKernelEx(In::from(&config), kernel, In::null(), In::null()))
+    cu!(cuLaunchKernelEx(
+        In::from(&config),
+        kernel,
+        In::null(),
+        In::null()
+    ))
 }
 
 fn launches_with_attributes() {
     enter(0);
     let kernel = kernel(c"count");
-    assert_eq!(launch_with(kernel, 8), Status::SUCCESS, "a priority is a hint");
-    assert_eq!(launch_with(kernel, 2), Status::NOT_SUPPORTED, "a cooperative launch");
+    assert_eq!(
+        launch_with(kernel, 8),
+        Status::SUCCESS,
+        "a priority is a hint"
+    );
+    assert_eq!(
+        launch_with(kernel, 2),
+        Status::NOT_SUPPORTED,
+        "a cooperative launch"
+    );
     ok!(cuCtxSynchronize());
 }
 

@@ -12,6 +12,8 @@
     reason = "all of this is tests, which the lint does not see without `#[test]`"
 )]
 
+mod bindings;
+mod client;
 mod context;
 mod copy;
 mod device;
@@ -42,6 +44,8 @@ struct Scene {
     play: fn(),
     /// What must be said on standard error.
     says: &'static [&'static str],
+    /// Whether the dynamic library is to be found in the place of NVIDIA's.
+    library: bool,
 }
 
 impl Scene {
@@ -51,12 +55,18 @@ impl Scene {
             variables: &[],
             play,
             says: &[],
+            library: false,
         }
     }
 
     /// With variables set.
     const fn with(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
         self.variables = variables;
+        self
+    }
+
+    const fn with_library(mut self) -> Self {
+        self.library = true;
         self
     }
 
@@ -70,6 +80,7 @@ fn scenes() -> Vec<Scene> {
     let lists = [
         context::SCENES,
         copy::SCENES,
+        client::SCENES,
         device::SCENES,
         event::SCENES,
         failure::SCENES,
@@ -92,6 +103,9 @@ fn play(scene: &Scene, more: &[(&str, String)]) -> Result<(bool, String), Failed
         command.env_remove(name);
     }
     command.envs(scene.variables.iter().copied());
+    if scene.library {
+        command.env("LD_LIBRARY_PATH", client::library_folder()?);
+    }
     command.envs(more.iter().map(|(name, value)| (name, value)));
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -129,5 +143,6 @@ fn main() -> ExitCode {
         .map(|scene| Trial::test(scene.name, move || run(&scene)))
         .collect();
     trials.extend(race::trials());
+    trials.extend(bindings::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -121,6 +121,11 @@ fn copies_stay_in_their_allocations() {
     assert_eq!(cu!(cuMemcpyHtoD_v2(host(&bytes), host(&bytes), 1)), invalid);
     assert_eq!(cu!(cuMemcpyHtoD_v2(a, b, 1)), invalid);
     assert_eq!(cu!(cuMemcpyHtoD_v2(a, 0, 1)), invalid);
+    assert_eq!(
+        cu!(cuMemcpy(a, a + (1 << 20), 1)),
+        invalid,
+        "no memory of the host either"
+    );
     assert_eq!(cu!(cuMemcpyDtoD_v2(a, a + 40, 41)), invalid);
     ok!(cuMemcpyDtoD_v2(a, a + 50, 50));
     ok!(cuMemcpyDtoD_v2(a, b, 0));

@@ -27,6 +27,10 @@ pub(crate) const SCENES: &[Scene] = &[
     ),
     Scene::new("what_is_not_emulated_says_so", what_is_not_emulated_says_so)
         .says(&["cuGraphLaunch is not emulated"]),
+    Scene::new(
+        "a_forked_child_must_not_go_on",
+        a_forked_child_must_not_go_on,
+    ),
     Scene::new("errors_have_names", errors_have_names),
     Scene::new("calls_are_written_down", calls_are_written_down)
         .with(&[("WARPLOOM_EMU_LOG", "calls")])
@@ -156,6 +160,26 @@ fn what_is_not_emulated_says_so() {
         assert_eq!(cu!(cuGraphLaunch()), Status::NOT_SUPPORTED);
         assert_eq!(cu!(cuMemAllocManaged()), Status::NOT_SUPPORTED);
     }
+}
+
+fn a_forked_child_must_not_go_on() {
+    ok!(cuInit(0));
+    // SAFETY: this process has one thread so far, so the child can do what any process can.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "a process can be made");
+    if child == 0 {
+        let mut count = 0;
+        let answer = cu!(cuDeviceGetCount(Out::new(&raw mut count)));
+        let again = cu!(cuInit(0));
+        let refused = answer == Status::NOT_INITIALIZED && again == Status::NOT_INITIALIZED;
+        // SAFETY: ends the child at once, without what the parent has to do at its end.
+        unsafe { libc::_exit(i32::from(!refused)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above; the place for its status is ours.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((ended, status), (child, 0));
+    assert_eq!(made!(cuDeviceGetCount()), 2, "the parent goes on");
 }
 
 fn errors_have_names() {

@@ -17,6 +17,7 @@ calls! {
     /// The primary context of a device, made if there is none.
     fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: CUdevice) |call| {
         let device = call.device(device)?;
+        device.check()?;
         context.wanted()?;
         let mut primary = device.primary();
         let found = match &primary.context {

@@ -29,6 +29,11 @@ impl Arena {
         Self { reserve, next }
     }
 
+    /// Whether an address is in the range.
+    pub(crate) fn holds(&self, address: u64) -> bool {
+        (self.reserve.base()..self.reserve.end()).contains(&address)
+    }
+
     /// An address for `bytes` bytes with nothing living near.
     pub(crate) fn place(&mut self, map: &mut Map, bytes: u64) -> Option<u64> {
         let to = self.reserve.end();

@@ -194,6 +194,13 @@ impl Memory {
         self.read().map.covering(address, bytes).cloned()
     }
 
+    /// Whether an address is one of those set aside, in a block or not.
+    pub(crate) fn is_reserved(&self, address: u64) -> bool {
+        let space = self.read();
+        let mut arenas = space.devices.iter().chain([&space.host]);
+        arenas.any(|arena| arena.holds(address))
+    }
+
     /// All living blocks for which `which` holds.
     pub(crate) fn living(&self, which: impl Fn(&Block) -> bool) -> Vec<Block> {
         let space = self.read();

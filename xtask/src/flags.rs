@@ -6,6 +6,9 @@ use std::fmt;
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::{Parser, ValueExt};
 
+use crate::emu::Machine;
+use crate::wheels::Wheel;
+
 /// One well-formed command line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
@@ -15,6 +18,8 @@ pub(crate) enum Request {
     Test(Test),
     Bench(Bench),
     Demo,
+    CudaCheck(CudaCheck),
+    Emu(Emu),
     Tidy,
 }
 
@@ -27,6 +32,8 @@ pub(crate) enum Topic {
     Test,
     Bench,
     Demo,
+    CudaCheck,
+    Emu,
     Tidy,
 }
 
@@ -54,12 +61,30 @@ pub(crate) struct Bench {
     pub(crate) groups: Vec<String>,
 }
 
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct CudaCheck {
+    /// Make the table of what was measured.
+    pub(crate) bless: bool,
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Emu {
+    pub(crate) machine: Machine,
+    /// Which NVRTC, when it matters.
+    pub(crate) nvrtc: Option<Wheel>,
+    /// What to run, and its arguments.
+    pub(crate) command: Vec<OsString>,
+}
+
 const COMMANDS: &[(&str, Topic)] = &[
     ("setup", Topic::Setup),
     ("detect", Topic::Detect),
     ("demo", Topic::Demo),
     ("test", Topic::Test),
     ("bench", Topic::Bench),
+    ("cuda-check", Topic::CudaCheck),
+    ("emu", Topic::Emu),
     ("tidy", Topic::Tidy),
 ];
 
@@ -116,6 +141,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request,
         Topic::Test => test(&mut parser)?,
         Topic::Bench => bench(&mut parser)?,
         Topic::Demo => bare(&mut parser, Request::Demo)?,
+        Topic::CudaCheck => cuda_check(&mut parser)?,
+        Topic::Emu => emu(&mut parser)?,
         Topic::Tidy => bare(&mut parser, Request::Tidy)?,
         Topic::All => Some(Request::Help(Topic::All)),
     };
@@ -223,6 +250,59 @@ fn bench(parser: &mut Parser) -> Parsed {
     Ok(Some(Request::Bench(flags)))
 }
 
+fn cuda_check(parser: &mut Parser) -> Parsed {
+    let mut flags = CudaCheck::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("bless") => flags.bless = true,
+            Long("json") => flags.json = true,
+            Long("help") | Short('h') => return Ok(None),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Some(Request::CudaCheck(flags)))
+}
+
+fn emu(parser: &mut Parser) -> Parsed {
+    let mut flags = Emu::default();
+    loop {
+        // Everything behind a bare `--`, or from the first word on, is the command.
+        if let Some(raw) = parser.try_raw_args()
+            && raw.peek().is_some_and(|next| next == "--")
+        {
+            flags.command = raw.skip(1).collect();
+            break;
+        }
+        let machine = &mut flags.machine;
+        match parser.next()? {
+            None => break,
+            Some(Long("devices")) => machine.devices = Some(parser.value()?.string()?),
+            Some(Long("seed")) => machine.seed = Some(parser.value()?.parse()?),
+            Some(Long("jitter")) => machine.jitter = Some(parser.value()?.parse()?),
+            Some(Long("fail")) => machine.fail.push(parser.value()?.string()?),
+            Some(Long("lose")) => machine.lose.push(parser.value()?.string()?),
+            Some(Long("log")) => machine.log = Some(parser.value()?.string()?),
+            Some(Long("nvrtc")) => {
+                let major: u32 = parser.value()?.parse()?;
+                let wheel = crate::emu::wheel(major);
+                flags.nvrtc = Some(wheel.ok_or_else(|| {
+                    Usage::Bad(format!("there is NVRTC 12 and NVRTC 13, but not {major}"))
+                })?);
+            }
+            Some(Long("help") | Short('h')) => return Ok(None),
+            Some(Value(word)) => {
+                flags.command = std::iter::once(word).chain(parser.raw_args()?).collect();
+                break;
+            }
+            Some(other) => return Err(other.unexpected().into()),
+        }
+    }
+    if flags.command.is_empty() {
+        return Err(Usage::Bad("put the command to run behind `--`".into()));
+    }
+    Ok(Some(Request::Emu(flags)))
+}
+
 /// The known name closest to what was typed, if it is close enough to be a slip.
 pub(crate) fn nearest<'a>(
     typed: &str,
@@ -261,6 +341,8 @@ pub(crate) fn help(topic: Topic) -> String {
         Topic::Detect => include_str!("help/detect.txt").to_owned(),
         Topic::Bench => include_str!("help/bench.txt").to_owned(),
         Topic::Demo => include_str!("help/demo.txt").to_owned(),
+        Topic::CudaCheck => include_str!("help/cuda-check.txt").to_owned(),
+        Topic::Emu => include_str!("help/emu.txt").to_owned(),
         Topic::Tidy => include_str!("help/tidy.txt").to_owned(),
         Topic::Test => {
             let mut text = include_str!("help/test.txt").to_owned();
@@ -330,6 +412,40 @@ mod tests {
         assert!(flags.real_gpu && flags.filter.as_deref() == Some("lease_"));
         assert!(typed("test --only fmt lease_").is_err());
         assert!(typed("test one two").is_err());
+    }
+
+    #[test]
+    fn a_machine_and_a_command_are_told_apart() {
+        let Ok(Request::Emu(flags)) = typed(
+            "emu --devices 3 --seed 7 --jitter=50 --fail a#1=X --fail b#2=Y --lose 1@5 \
+             --nvrtc 12 -- cargo test --seed 9",
+        ) else {
+            panic!("a good line was refused");
+        };
+        let expected = Machine {
+            devices: Some("3".into()),
+            seed: Some(7),
+            jitter: Some(50),
+            fail: vec!["a#1=X".into(), "b#2=Y".into()],
+            lose: vec!["1@5".into()],
+            log: None,
+        };
+        assert_eq!(flags.machine, expected);
+        assert_eq!(flags.nvrtc, Some(crate::wheels::NVRTC_12));
+        assert_eq!(flags.command, ["cargo", "test", "--seed", "9"]);
+        let Ok(Request::Emu(flags)) = typed("emu ls -l") else {
+            panic!("a good line was refused");
+        };
+        assert_eq!(flags.command, ["ls", "-l"]);
+        for bad in [
+            "emu",
+            "emu --",
+            "emu --nvrtc 11 -- ls",
+            "emu --seed x -- ls",
+        ] {
+            assert!(typed(bad).is_err(), "{bad}");
+        }
+        assert_eq!(typed("emu --seed 1 --help"), Ok(Request::Help(Topic::Emu)));
     }
 
     #[test]

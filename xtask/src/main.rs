@@ -14,9 +14,12 @@
     reason = "this program is for people: it prints, and it reads the environment it was started in"
 )]
 
+mod artifacts;
 mod bench;
+mod cuda_check;
 mod demo;
 mod detect;
+mod emu;
 mod flags;
 mod hide;
 mod process;
@@ -25,6 +28,7 @@ mod setup;
 mod stand_ins;
 mod test;
 mod tidy;
+mod wheels;
 
 use std::process::ExitCode;
 
@@ -62,6 +66,8 @@ fn run(request: Request) -> anyhow::Result<ExitCode> {
         Request::Test(flags) => Ok(test::run(&project, flags)),
         Request::Bench(flags) => bench::run(&project, &flags),
         Request::Demo => demo::run(&project),
+        Request::CudaCheck(flags) => cuda_check::run(&project, &flags),
+        Request::Emu(flags) => emu::run(&project, &flags),
         Request::Tidy => tidy::run(&project),
     }
 }

@@ -65,6 +65,12 @@ impl Task {
         self
     }
 
+    /// Starts in this directory instead.
+    pub(crate) fn inside(mut self, dir: PathBuf) -> Self {
+        self.dir = dir;
+        self
+    }
+
     pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
         self

@@ -1,6 +1,7 @@
 //! Everything CI checks, stage by stage, with a table at the end.
 
 mod checks;
+mod cuda;
 mod report;
 mod stages;
 mod surroundings;

@@ -4,13 +4,11 @@
 //! that can builds the default members with all targets, in the dev profile, with default features.
 //! The ones that cannot share say why; the emulator of a CUDA driver is one of these.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use super::checks::Checks;
-use super::{Session, Stage, answers, surroundings};
+use super::{Session, Stage, answers, cuda, surroundings};
+use crate::artifacts::{Artifacts, Sort};
 use crate::process::{Task, Variables};
 use crate::project::Package;
 use crate::{detect, setup, stand_ins, tidy};
@@ -63,6 +61,18 @@ pub(super) const STAGES: &[Stage] = &[
         about: "the conformance suite on a backend from outside",
         quick: false,
         run: custom_backend,
+    },
+    Stage {
+        name: "cuda-check",
+        about: "every CUDA kernel through NVIDIA's compilers, against a table",
+        quick: false,
+        run: cuda::kernels,
+    },
+    Stage {
+        name: "cuda",
+        about: "the CUDA backend on emulated devices; with --real-gpu on real ones",
+        quick: false,
+        run: cuda::backend,
     },
     Stage {
         name: "no-gpu",
@@ -199,8 +209,8 @@ fn custom_backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
 }
 
 fn no_gpu(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let args = ["--all-targets"];
-    let binary = built(session, &args, "warploom")?;
+    let built = Artifacts::build(session.project, ["--all-targets"])?;
+    let binary = built.program(detect::CLI, Sort::Bin, "warploom")?;
     surroundings::inspect(session, checks, &binary, &["cpu", "cuda", "opencl", "wgpu"])?;
     let variables = stand_ins::no_drivers(session.project)?;
     let packages = ["warploom-tests", detect::CLI];
@@ -212,31 +222,6 @@ fn no_gpu(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     }
     let task = test_task(session, &packages, None, &variables);
     checks.run(&task).map(drop)
-}
-
-/// Builds and answers where the binary is.
-fn built(session: &Session<'_>, args: &[&str], binary: &str) -> Result<PathBuf> {
-    let task = Task::cargo(session.project, ["build"])
-        .args(args)
-        .args(["--message-format", "json-render-diagnostics"]);
-    println!("$ {}", task.shown());
-    let messages = task.stdout()?;
-    executable(&messages, binary).with_context(|| format!("`{}` built no `{binary}`", task.shown()))
-}
-
-/// The executable of a plain binary target among cargo's messages.
-fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
-    let messages = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut found = messages.filter(|message| {
-        message["reason"] == "compiler-artifact"
-            && message["target"]["name"] == binary
-            && message["target"]["kind"][0] == "bin"
-            // The test harness of the binary has the same name.
-            && message["profile"]["test"] == false
-    });
-    found.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
 /// Cannot share a build: which features are on is the question.
@@ -329,7 +314,8 @@ fn abort(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
         "--features",
         &features,
     ];
-    let binary = built(session, &args, "warploom")?;
+    let built = Artifacts::build(session.project, args)?;
+    let binary = built.program(detect::CLI, Sort::Bin, "warploom")?;
     surroundings::inspect(session, checks, &binary, &backends)
 }
 
@@ -353,19 +339,6 @@ mod tests {
     use crate::flags;
     use crate::project::{Dependency, Project, Target};
     use crate::setup::Parts;
-
-    #[test]
-    fn the_binary_is_told_from_its_test_harness() {
-        let messages = r#"
-{"reason":"compiler-artifact","target":{"name":"warploom","kind":["lib"]},"profile":{"test":false},"executable":null}
-{"reason":"compiler-artifact","target":{"name":"warploom","kind":["bin"]},"profile":{"test":true},"executable":"deps/warploom-1"}
-{"reason":"compiler-artifact","target":{"name":"warploom","kind":["bin"]},"profile":{"test":false},"executable":"debug/warploom"}
-{"reason":"build-finished","success":true}
-"#;
-        let found = executable(messages, "warploom");
-        assert_eq!(found, Some(PathBuf::from("debug/warploom")));
-        assert_eq!(executable(messages, "other"), None);
-    }
 
     #[test]
     fn each_feature_is_built_once() {

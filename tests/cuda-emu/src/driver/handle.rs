@@ -49,6 +49,11 @@ impl<T> Table<T> {
         objects.remove(&handle).ok_or(Status::INVALID_HANDLE)
     }
 
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let objects = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        objects.values().map(Arc::clone).collect()
+    }
+
     /// Takes out all objects for which `gone` holds.
     pub(crate) fn remove_all(&self, gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut objects = self.0.write().unwrap_or_else(PoisonError::into_inner);

@@ -115,7 +115,8 @@ calls! {
         registered.ok_or(Status::HOST_MEMORY_ALREADY_REGISTERED)
     }
 
-    /// And no longer.
+    /// And no longer, when all work is done: the caller may give the memory away after that, and
+    /// kernels must not find it gone.
     fn cuMemHostUnregister(address: u64) |call| {
         let current = call.current()?;
         let machine = call.machine()?;
@@ -124,6 +125,9 @@ calls! {
             block.base == address && matches!(block.home, Home::Registered { .. })
         });
         found.ok_or(Status::HOST_MEMORY_NOT_REGISTERED)?;
+        for context in machine.contexts.all() {
+            context.drain();
+        }
         machine.end_block(address).ok_or(Status::HOST_MEMORY_NOT_REGISTERED)?;
         current.check()
     }

@@ -85,13 +85,13 @@ pub enum FaultKind {
     #[error("assertion `{message}` failed at {file}:{source_line} in `{function}`")]
     Assert {
         /// The expression.
-        message: String,
+        message: Box<str>,
         /// Source file.
-        file: String,
+        file: Box<str>,
         /// Line of the source file.
         source_line: u32,
         /// Function it is in.
-        function: String,
+        function: Box<str>,
     },
     /// Calls nested too deeply, or too much local memory.
     #[error("stack overflow: {detail}")]

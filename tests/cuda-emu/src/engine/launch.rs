@@ -73,7 +73,7 @@ impl Default for Rules {
             workers: 1,
             uninitialised_shared: true,
             divergent_barriers: false,
-            time: Some(Duration::from_secs(60)),
+            time: Some(Duration::from_mins(1)),
             steps: None,
             stack_bytes: 16 << 10,
             processors: 4,

@@ -1,6 +1,6 @@
 //! Orders that depend on a seed, so that nothing can rely on any one of them.
 
-/// A small generator of numbers; SplitMix64.
+/// A small generator of numbers, known as `SplitMix64`.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

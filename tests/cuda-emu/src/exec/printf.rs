@@ -12,6 +12,10 @@ const LONGEST: u64 = 4096;
 
 /// Flags, width and precision of one conversion.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in the text"
+)]
 struct Directive {
     left: bool,
     plus: bool,
@@ -67,9 +71,8 @@ pub(super) fn format(
         }
         let directive = directive(&mut rest, &mut arguments)?;
         match rest.next() {
-            Some('%') => text.push('%'),
+            Some('%') | None => text.push('%'),
             Some(conversion) => text += &convert(conversion, &directive, &mut arguments)?,
-            None => text.push('%'),
         }
     }
     Ok((text, arguments.taken))
@@ -124,16 +127,17 @@ fn convert(
     Ok(match conversion {
         'd' | 'i' => {
             let raw = arguments.next(bytes)?;
-            let value = match directive.wide {
-                true => raw.cast_signed(),
-                false => i64::from(u32::try_from(raw).unwrap_or(0).cast_signed()),
+            let value = if directive.wide {
+                raw.cast_signed()
+            } else {
+                i64::from(u32::try_from(raw).unwrap_or(0).cast_signed())
             };
-            let digits = digits(value.unsigned_abs().to_string(), directive);
-            directive.pad(sign(value < 0, directive), digits)
+            let digits = digits(&value.unsigned_abs().to_string(), directive);
+            directive.pad(sign(value < 0, directive), &digits)
         }
         'u' => {
-            let digits = digits(arguments.next(bytes)?.to_string(), directive);
-            directive.pad("", digits)
+            let digits = digits(&arguments.next(bytes)?.to_string(), directive);
+            directive.pad("", &digits)
         }
         'x' | 'X' | 'o' => {
             let raw = arguments.next(bytes)?;
@@ -147,22 +151,22 @@ fn convert(
             } else {
                 ""
             };
-            directive.pad(prefix, digits(text, directive))
+            directive.pad(prefix, &digits(&text, directive))
         }
         'p' => {
             let raw = arguments.next(8)?;
-            directive.pad("0x", format!("{raw:x}"))
+            directive.pad("0x", &format!("{raw:x}"))
         }
         'c' => {
             let raw = arguments.next(4)?;
             let byte = raw.to_le_bytes()[0];
-            directive.pad_text(char::from(byte).to_string())
+            directive.pad_text(&char::from(byte).to_string())
         }
         's' => {
             let address = arguments.next(8)?;
             let limit = directive.precision.map_or(LONGEST, |limit| limit as u64);
             let text = read_text(arguments.worker, arguments.context, address, limit)?;
-            directive.pad_text(text)
+            directive.pad_text(&text)
         }
         'f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'a' | 'A' => {
             let value = f64::from_bits(arguments.next(8)?);
@@ -182,33 +186,32 @@ fn sign(negative: bool, directive: &Directive) -> &'static str {
 }
 
 /// At least as many digits as the precision says.
-fn digits(text: String, directive: &Directive) -> String {
+fn digits(text: &str, directive: &Directive) -> String {
     let missing = directive.precision.unwrap_or(1).saturating_sub(text.len());
-    "0".repeat(missing) + &text
+    "0".repeat(missing) + text
 }
 
 fn float(conversion: char, value: f64, directive: &Directive) -> String {
     let sign = sign(value.is_sign_negative() && !value.is_nan(), directive);
     let size = value.abs();
     let precision = directive.precision.unwrap_or(6);
-    let text = if !value.is_finite() {
+    if !value.is_finite() {
         let name = if value.is_nan() { "nan" } else { "inf" };
-        return directive.pad_text(format!("{sign}{name}"));
-    } else {
-        match conversion.to_ascii_lowercase() {
-            'f' => format!("{size:.precision$}"),
-            'e' => exponential(size, precision),
-            // Hexadecimal output is rare enough that its digits are given as bits.
-            'a' => format!("bits:{:#018x}", value.to_bits()),
-            _ => general(size, precision.max(1), directive.alternate),
-        }
+        return directive.pad_text(&format!("{sign}{name}"));
+    }
+    let text = match conversion.to_ascii_lowercase() {
+        'f' => format!("{size:.precision$}"),
+        'e' => exponential(size, precision),
+        // Hexadecimal output is rare enough that its digits are given as bits.
+        'a' => format!("bits:{:#018x}", value.to_bits()),
+        _ => general(size, precision.max(1), directive.alternate),
     };
     let text = if conversion.is_ascii_uppercase() {
         text.to_ascii_uppercase()
     } else {
         text
     };
-    directive.pad(sign, text)
+    directive.pad(sign, &text)
 }
 
 /// `1.5e+03`, with at least two digits of exponent.
@@ -241,26 +244,26 @@ fn general(size: f64, precision: usize, keep_zeros: bool) -> String {
 
 impl Directive {
     /// A number with what stands before it.
-    fn pad(&self, before: &str, digits: String) -> String {
+    fn pad(&self, before: &str, digits: &str) -> String {
         let missing = self.width.saturating_sub(before.len() + digits.len());
         let mut text = String::new();
         if self.left {
             text.push_str(before);
-            text.push_str(&digits);
+            text.push_str(digits);
             text.push_str(&" ".repeat(missing));
         } else if self.zero {
             text.push_str(before);
             text.push_str(&"0".repeat(missing));
-            text.push_str(&digits);
+            text.push_str(digits);
         } else {
             text.push_str(&" ".repeat(missing));
             text.push_str(before);
-            text.push_str(&digits);
+            text.push_str(digits);
         }
         text
     }
 
-    fn pad_text(&self, text: String) -> String {
+    fn pad_text(&self, text: &str) -> String {
         let mut padded = String::new();
         let width = self.width;
         let written = if self.left {

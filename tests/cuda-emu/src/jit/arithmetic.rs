@@ -37,23 +37,15 @@ impl Part {
     }
 }
 
-/// Types that integer arithmetic takes.
-fn is_arithmetic(ty: Type) -> bool {
-    (ty.is_signed() || ty.is_unsigned()) && ty.bits() >= 16
+/// Refuses types that integer arithmetic does not take.
+fn expect_integer(modifiers: &Modifiers<'_>, ty: Type) -> Result<(), PtxError> {
+    if (ty.is_signed() || ty.is_unsigned()) && ty.bits() >= 16 {
+        return Ok(());
+    }
+    Err(modifiers.error(&format!("is not supported for `.{}`", ty.name())))
 }
 
 impl Translator<'_, '_> {
-    pub(super) fn expect_integer(
-        &self,
-        modifiers: &Modifiers<'_>,
-        ty: Type,
-    ) -> Result<(), PtxError> {
-        if is_arithmetic(ty) {
-            return Ok(());
-        }
-        Err(modifiers.error(&format!("is not supported for `.{}`", ty.name())))
-    }
-
     pub(super) fn add(
         &mut self,
         modifiers: &Modifiers<'_>,
@@ -72,7 +64,7 @@ impl Translator<'_, '_> {
         if has_carry {
             return self.add_and_set_carry(op == Integer::Sub, modifiers, ty, operands);
         }
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let value = if modifiers.flag("sat") {
             if ty != Type::S32 {
@@ -114,7 +106,7 @@ impl Translator<'_, '_> {
             return self.real(Real::Mul, modifiers, ty, target, &[a, b]);
         }
         let part = Part::of(modifiers)?;
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let (value, ty) = self.product(part, ty, a, b)?;
         self.write(target, ty, value)
@@ -176,7 +168,7 @@ impl Translator<'_, '_> {
             return self.real(Real::Fma, modifiers, ty, target, &[a, b, c]);
         }
         let part = Part::of(modifiers)?;
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let (product, sum_ty) = self.product(part, ty, a, b)?;
         let c = self.read(c, sum_ty)?;
@@ -248,7 +240,7 @@ impl Translator<'_, '_> {
         if !ty.is_integer() {
             return self.real(Real::Div, modifiers, ty, target, &[a, b]);
         }
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         // The manual leaves division by zero open; hardware answers with all ones.
         let ones = self.constant(native(ty), u64::MAX);
@@ -279,7 +271,7 @@ impl Translator<'_, '_> {
         let [target, a, b] = operands else {
             return Err(modifiers.error("has three operands"));
         };
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let value = self.safely_divided(ty, a, b, a, |this, a, b| {
             if ty.is_signed() {
@@ -331,7 +323,7 @@ impl Translator<'_, '_> {
             let sources: Vec<&Operand> = sources.iter().collect();
             return self.real(real, modifiers, ty, target, &sources);
         }
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let [a, b] = sources else {
             return Err(modifiers.error("has three operands"));
         };
@@ -361,7 +353,7 @@ impl Translator<'_, '_> {
         if !ty.is_integer() {
             return self.sign_change(false, modifiers, ty, target, a);
         }
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let a = self.read(a, ty)?;
         let value = self.builder.ins().iabs(a);
         self.write(target, ty, value)
@@ -379,7 +371,7 @@ impl Translator<'_, '_> {
         if !ty.is_integer() {
             return self.sign_change(true, modifiers, ty, target, a);
         }
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let a = self.read(a, ty)?;
         let value = self.builder.ins().ineg(a);
         self.write(target, ty, value)
@@ -395,7 +387,7 @@ impl Translator<'_, '_> {
         let [target, a, b, c] = operands else {
             return Err(modifiers.error("has four operands"));
         };
-        self.expect_integer(modifiers, ty)?;
+        expect_integer(modifiers, ty)?;
         let (a, b, c) = (self.read(a, ty)?, self.read(b, ty)?, self.read(c, ty)?);
         let less = if ty.is_signed() {
             IntCC::SignedLessThan

@@ -9,6 +9,22 @@ use crate::exec::control::BarrierUse;
 use crate::exec::{Reduce, WarpOp};
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
 
+/// What a barrier computes, and the type of that.
+fn reduction_type(modifiers: &Modifiers<'_>, used: &mut BarrierUse) -> Result<Type, PtxError> {
+    let reduce = modifiers.find(|word| match word {
+        "popc" => Some((Reduce::Popc, Type::U32)),
+        "and" => Some((Reduce::And, Type::Pred)),
+        "or" => Some((Reduce::Or, Type::Pred)),
+        _ => None,
+    });
+    let (reduce, wanted) = reduce.ok_or_else(|| modifiers.error("is not supported"))?;
+    if modifiers.ty()? != wanted {
+        return Err(modifiers.error("is not supported for this type"));
+    }
+    used.reduce = reduce;
+    Ok(wanted)
+}
+
 impl Translator<'_, '_> {
     /// `bar` and `barrier`, in all their forms.
     pub(super) fn barrier(
@@ -39,7 +55,7 @@ impl Translator<'_, '_> {
                     [count, value] => (Some(count), value),
                     _ => return Err(modifiers.error("has another number of operands")),
                 };
-                let ty = self.reduction_type(modifiers, &mut used)?;
+                let ty = reduction_type(modifiers, &mut used)?;
                 let value = self.read_predicate(value)?;
                 let reply = self.meet(used, id, count, Some(value))?;
                 let reply = self.low_half(reply);
@@ -48,25 +64,6 @@ impl Translator<'_, '_> {
             }
             _ => Err(modifiers.error("has another number of operands")),
         }
-    }
-
-    fn reduction_type(
-        &self,
-        modifiers: &Modifiers<'_>,
-        used: &mut BarrierUse,
-    ) -> Result<Type, PtxError> {
-        let reduce = modifiers.find(|word| match word {
-            "popc" => Some((Reduce::Popc, Type::U32)),
-            "and" => Some((Reduce::And, Type::Pred)),
-            "or" => Some((Reduce::Or, Type::Pred)),
-            _ => None,
-        });
-        let (reduce, wanted) = reduce.ok_or_else(|| modifiers.error("is not supported"))?;
-        if modifiers.ty()? != wanted {
-            return Err(modifiers.error("is not supported for this type"));
-        }
-        used.reduce = reduce;
-        Ok(wanted)
     }
 
     fn meet(
@@ -105,16 +102,15 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("is not supported"));
         }
         let mask = self.read(mask, Type::B32)?;
-        self.together(WarpOp::Sync, Some(mask), None, None, None)?;
+        self.together(WarpOp::Sync, Some(mask), None, None, None);
         Ok(())
     }
 
     /// `membar` and `fence`.
-    pub(super) fn fence(&mut self, modifiers: &Modifiers<'_>) -> Result<(), PtxError> {
+    pub(super) fn fence(&mut self, modifiers: &Modifiers<'_>) {
         modifiers.ignore(&[
             "cta", "cluster", "gl", "gpu", "sys", "sc", "acq_rel", "acquire", "release",
         ]);
         self.builder.ins().fence();
-        Ok(())
     }
 }

@@ -24,19 +24,20 @@ enum Shift {
     RightSigned,
 }
 
+/// Refuses types other than plain bits.
+fn expect_bits(modifiers: &Modifiers<'_>, ty: Type) -> Result<(), PtxError> {
+    match ty {
+        Type::B16 | Type::B32 | Type::B64 => Ok(()),
+        _ => Err(modifiers.error(&format!("is not supported for `.{}`", ty.name()))),
+    }
+}
+
 impl Translator<'_, '_> {
     fn apply_logic(&mut self, logic: Logic, a: Value, b: Value) -> Value {
         match logic {
             Logic::And => self.builder.ins().band(a, b),
             Logic::Or => self.builder.ins().bor(a, b),
             Logic::Xor => self.builder.ins().bxor(a, b),
-        }
-    }
-
-    fn expect_bits(&self, modifiers: &Modifiers<'_>, ty: Type) -> Result<(), PtxError> {
-        match ty {
-            Type::B16 | Type::B32 | Type::B64 => Ok(()),
-            _ => Err(modifiers.error(&format!("is not supported for `.{}`", ty.name()))),
         }
     }
 
@@ -51,7 +52,7 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("has three operands"));
         };
         if ty != Type::Pred {
-            self.expect_bits(modifiers, ty)?;
+            expect_bits(modifiers, ty)?;
         }
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let value = self.apply_logic(logic, a, b);
@@ -71,7 +72,7 @@ impl Translator<'_, '_> {
         let value = if ty == Type::Pred {
             self.builder.ins().bxor_imm_s(a, 1)
         } else {
-            self.expect_bits(modifiers, ty)?;
+            expect_bits(modifiers, ty)?;
             self.builder.ins().bnot(a)
         };
         self.write(target, ty, value)
@@ -87,7 +88,7 @@ impl Translator<'_, '_> {
         let [target, a] = operands else {
             return Err(modifiers.error("has two operands"));
         };
-        self.expect_bits(modifiers, ty)?;
+        expect_bits(modifiers, ty)?;
         let a = self.read(a, ty)?;
         let is_zero = self.builder.ins().icmp_imm_s(IntCC::Equal, a, 0);
         let value = self.resize(is_zero, native(ty), false);
@@ -295,7 +296,7 @@ impl Translator<'_, '_> {
         let [target, a] = operands else {
             return Err(modifiers.error("has two operands"));
         };
-        self.expect_bits(modifiers, ty)?;
+        expect_bits(modifiers, ty)?;
         let a = self.read(a, ty)?;
         let value = self.builder.ins().bitrev(a);
         self.write(target, ty, value)
@@ -312,7 +313,7 @@ impl Translator<'_, '_> {
         let [target, a] = operands else {
             return Err(modifiers.error("has two operands"));
         };
-        self.expect_bits(modifiers, ty)?;
+        expect_bits(modifiers, ty)?;
         let a = self.read(a, ty)?;
         let value = if is_ones {
             self.builder.ins().popcnt(a)

@@ -39,7 +39,7 @@ impl Translator<'_, '_> {
                 let Name::Prototype(signature) = self.unit.body.names[*place].clone() else {
                     return Err(modifiers.error("needs a prototype"));
                 };
-                self.call_by_pointer(target, signature, arguments, results)
+                self.call_by_pointer(target, &signature, arguments, results)
             }
             _ => Err(modifiers.error("has operands that are not understood")),
         }
@@ -81,7 +81,7 @@ impl Translator<'_, '_> {
     fn call_by_pointer(
         &mut self,
         pointer: &Operand,
-        signature: Signature,
+        signature: &Signature,
         arguments: &[Operand],
         results: &[Operand],
     ) -> Result<(), PtxError> {
@@ -95,7 +95,7 @@ impl Translator<'_, '_> {
         let code = self.call_routine(Routine::Function, &arguments_of_lookup);
         let missing = self.builder.ins().icmp_imm_s(IntCC::Equal, code, 0);
         self.abort_if(missing);
-        let (params, returns) = self.pass(&signature, arguments, results)?;
+        let (params, returns) = self.pass(signature, arguments, results)?;
         let native = self.native_signature();
         let native = self.builder.import_signature(native);
         let context = self.context;
@@ -105,7 +105,7 @@ impl Translator<'_, '_> {
             .call_indirect(native, code, &[context, params, returns]);
         let status = self.builder.inst_results(call)[0];
         self.abort_if(status);
-        self.fetch(&signature, results, returns)
+        self.fetch(signature, results, returns)
     }
 
     /// Lays out the arguments, and makes room for the results.

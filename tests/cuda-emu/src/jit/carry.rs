@@ -8,14 +8,15 @@ use super::operand::native;
 use super::translate::Translator;
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
 
-impl Translator<'_, '_> {
-    fn expect_word(&self, modifiers: &Modifiers<'_>, ty: Type) -> Result<(), PtxError> {
-        match ty {
-            Type::U32 | Type::S32 | Type::U64 | Type::S64 => Ok(()),
-            _ => Err(modifiers.error("is not supported for this type")),
-        }
+/// Refuses types that have no carry.
+fn expect_word(modifiers: &Modifiers<'_>, ty: Type) -> Result<(), PtxError> {
+    match ty {
+        Type::U32 | Type::S32 | Type::U64 | Type::S64 => Ok(()),
+        _ => Err(modifiers.error("is not supported for this type")),
     }
+}
 
+impl Translator<'_, '_> {
     /// The carry as a number of the type.
     fn carry_in(&mut self, ty: Type) -> Value {
         let carry = self.carry;
@@ -66,7 +67,7 @@ impl Translator<'_, '_> {
         let [target, a, b] = operands else {
             return Err(modifiers.error("has three operands"));
         };
-        self.expect_word(modifiers, ty)?;
+        expect_word(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let value = if is_sub {
             self.difference_with_borrow(a, b, None)
@@ -103,7 +104,7 @@ impl Translator<'_, '_> {
         let [target, a, b] = operands else {
             return Err(modifiers.error("has three operands"));
         };
-        self.expect_word(modifiers, ty)?;
+        expect_word(modifiers, ty)?;
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
         let carry = self.carry_in(ty);
         let value = self.perhaps_keeping_carry(sets_carry, |this| {
@@ -128,7 +129,7 @@ impl Translator<'_, '_> {
         let [target, a, b, c] = operands else {
             return Err(modifiers.error("has four operands"));
         };
-        self.expect_word(modifiers, ty)?;
+        expect_word(modifiers, ty)?;
         if part == Part::Wide {
             return Err(modifiers.error("is not supported"));
         }

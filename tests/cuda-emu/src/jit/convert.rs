@@ -32,6 +32,24 @@ fn number(ty: Type) -> Option<Number> {
     })
 }
 
+/// Refuses what is no conversion between numbers.
+fn expect_convertible(
+    modifiers: &Modifiers<'_>,
+    style: Style,
+    to: Type,
+    from: Type,
+) -> Result<(), PtxError> {
+    let is_number = |ty: Type| (ty.is_integer() && !ty.is_untyped()) || ty.is_float();
+    if !is_number(to) || !is_number(from) {
+        return Err(modifiers.error("is not supported for these types"));
+    }
+    let is_to_integer = to.is_integer() && from.is_float();
+    if is_to_integer && style.whole.is_none() {
+        return Err(modifiers.error("needs a rounding to whole numbers"));
+    }
+    Ok(())
+}
+
 impl Translator<'_, '_> {
     pub(super) fn convert(
         &mut self,
@@ -58,31 +76,13 @@ impl Translator<'_, '_> {
                 self.convert_pair(modifiers, style, to, from, target, [lower, upper])
             }
             ([target, source], _) => {
-                self.expect_convertible(modifiers, style, to, from)?;
+                expect_convertible(modifiers, style, to, from)?;
                 let value = self.read_narrowed(source, from)?;
                 let value = self.converted(style, to, from, value);
                 self.write_extended(target, to, value)
             }
             _ => Err(modifiers.error("has another number of operands")),
         }
-    }
-
-    fn expect_convertible(
-        &self,
-        modifiers: &Modifiers<'_>,
-        style: Style,
-        to: Type,
-        from: Type,
-    ) -> Result<(), PtxError> {
-        let is_number = |ty: Type| (ty.is_integer() && !ty.is_untyped()) || ty.is_float();
-        if !is_number(to) || !is_number(from) {
-            return Err(modifiers.error("is not supported for these types"));
-        }
-        let is_to_integer = to.is_integer() && from.is_float();
-        if is_to_integer && style.whole.is_none() {
-            return Err(modifiers.error("needs a rounding to whole numbers"));
-        }
-        Ok(())
     }
 
     fn converted(&mut self, style: Style, to: Type, from: Type, value: Value) -> Value {

@@ -2,8 +2,10 @@
 
 use super::arithmetic::Integer;
 use super::bits::Logic;
+use super::memory::prefetch;
 use super::reals::Real;
 use super::translate::Translator;
+use super::video::is_video;
 use crate::math::Function;
 use crate::ptx::{Modifiers, Operand, PtxError};
 
@@ -21,7 +23,7 @@ impl Translator<'_, '_> {
             "cvta" => self.convert_address(modifiers, operands),
             "isspacep" => self.is_in_space(modifiers, operands),
             "prefetch" | "prefetchu" => {
-                self.prefetch(modifiers);
+                prefetch(modifiers);
                 Ok(())
             }
             "atom" => self.atomic(modifiers, operands),
@@ -79,7 +81,10 @@ impl Translator<'_, '_> {
             "cvt" => self.convert(modifiers, operands),
 
             "bar" | "barrier" => self.barrier(modifiers, operands),
-            "membar" | "fence" => self.fence(modifiers),
+            "membar" | "fence" => {
+                self.fence(modifiers);
+                Ok(())
+            }
             "shfl" => self.shuffle(modifiers, operands),
             "vote" => self.vote(modifiers, operands),
             "match" => self.match_lanes(modifiers, operands),
@@ -92,7 +97,7 @@ impl Translator<'_, '_> {
                 modifiers.ignore(&["mask"]);
                 Ok(())
             }
-            _ if self.is_video(opcode) => self.video(opcode, modifiers, operands),
+            _ if is_video(opcode) => self.video(opcode, modifiers, operands),
             _ => Err(modifiers.error("is not supported")),
         }
     }

@@ -342,12 +342,6 @@ impl Translator<'_, '_> {
         self.write(target, Type::Pred, found)
     }
 
-    /// `prefetch` and `prefetchu`: advice.
-    pub(super) fn prefetch(&mut self, modifiers: &Modifiers<'_>) {
-        modifiers.ignore(&["global", "local", "tensormap", "L1", "L2"]);
-        modifiers.ignore(CACHE_WORDS);
-    }
-
     /// `nanosleep`.
     pub(super) fn sleep(
         &mut self,
@@ -380,4 +374,10 @@ fn lanes(modifiers: &Modifiers<'_>) -> u32 {
         _ => None,
     };
     modifiers.find(known).unwrap_or(1)
+}
+
+/// `prefetch` and `prefetchu`: advice.
+pub(super) fn prefetch(modifiers: &Modifiers<'_>) {
+    modifiers.ignore(&["global", "local", "L1", "L2"]);
+    modifiers.ignore(CACHE_WORDS);
 }

@@ -41,6 +41,10 @@ impl Real {
 
 /// Modifiers of floating point instructions.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a modifier of its own"
+)]
 pub(super) struct Style {
     pub(super) rounding: Option<Rounding>,
     pub(super) flush: bool,

@@ -109,9 +109,8 @@ impl<'a, 'b> Translator<'a, 'b> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
-        let (context, params, returns) = match *builder.block_params(entry) {
-            [context, params, returns] => (context, params, returns),
-            _ => unreachable!("compiled functions have three parameters"),
+        let [context, params, returns] = *builder.block_params(entry) else {
+            unreachable!("compiled functions have three parameters")
         };
         let registers = unit.body.registers.iter();
         let registers = registers

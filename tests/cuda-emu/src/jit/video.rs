@@ -24,11 +24,11 @@ fn lanes(opcode: &str) -> Option<(Lanes, u32)> {
     Some((operation, bits))
 }
 
-impl Translator<'_, '_> {
-    pub(super) fn is_video(&self, opcode: &str) -> bool {
-        lanes(opcode).is_some()
-    }
+pub(super) fn is_video(opcode: &str) -> bool {
+    lanes(opcode).is_some()
+}
 
+impl Translator<'_, '_> {
     /// `vadd4.dtype.atype.btype{.sat}{.add} d, a, b, c`, on all lanes in their order.
     pub(super) fn video(
         &mut self,

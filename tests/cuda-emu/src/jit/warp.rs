@@ -12,6 +12,14 @@ use crate::ptx::{Modifiers, Operand, PtxError, Type};
 /// Set beside the number of an operation that has no mask.
 const WITHOUT_MASK: u32 = 1 << 8;
 
+/// Splits `d|p`.
+fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
+    match operand {
+        Operand::Pair(first, second) => (first, Some(second)),
+        single => (single, None),
+    }
+}
+
 impl Translator<'_, '_> {
     /// Meets the other lanes. The reply has a value in its lower half and a predicate in bit 32.
     pub(super) fn together(
@@ -21,7 +29,7 @@ impl Translator<'_, '_> {
         a: Option<Value>,
         b: Option<Value>,
         c: Option<Value>,
-    ) -> Result<Value, PtxError> {
+    ) -> Value {
         let number = u32::from(op as u8);
         let number = match mask {
             Some(_) => number,
@@ -44,21 +52,13 @@ impl Translator<'_, '_> {
             line,
         ];
         let reply = self.call_routine(Routine::Warp, &arguments);
-        Ok(self.reply(reply))
+        self.reply(reply)
     }
 
     /// The predicate of a reply.
     fn reply_predicate(&mut self, reply: Value) -> Value {
         let upper = self.builder.ins().ushr_imm_s(reply, 32);
         self.builder.ins().ireduce(I8, upper)
-    }
-
-    /// Splits `d|p`.
-    fn pair<'o>(&self, operand: &'o Operand) -> (&'o Operand, Option<&'o Operand>) {
-        match operand {
-            Operand::Pair(first, second) => (first, Some(second)),
-            single => (single, None),
-        }
     }
 
     /// `shfl{.sync}.mode.b32 d{|p}, a, b, c{, mask}`.
@@ -89,8 +89,8 @@ impl Translator<'_, '_> {
         let mask = mask.map(|mask| self.read(mask, Type::B32)).transpose()?;
         let a = self.read(a, ty)?;
         let (b, c) = (self.read(b, Type::U32)?, self.read(c, Type::U32)?);
-        let reply = self.together(op, mask, Some(a), Some(b), Some(c))?;
-        let (value, predicate) = self.pair(target);
+        let reply = self.together(op, mask, Some(a), Some(b), Some(c));
+        let (value, predicate) = pair(target);
         if let Some(predicate) = predicate {
             let found = self.reply_predicate(reply);
             self.write(predicate, Type::Pred, found)?;
@@ -125,7 +125,7 @@ impl Translator<'_, '_> {
         };
         let mask = mask.map(|mask| self.read(mask, Type::B32)).transpose()?;
         let a = self.read_predicate(a)?;
-        let reply = self.together(op, mask, Some(a), None, None)?;
+        let reply = self.together(op, mask, Some(a), None, None);
         let value = self.resize(reply, native(wanted), false);
         self.write(target, wanted, value)
     }
@@ -154,8 +154,8 @@ impl Translator<'_, '_> {
         } else {
             WarpOp::MatchAny
         };
-        let reply = self.together(op, Some(mask), Some(a), None, None)?;
-        let (value, predicate) = self.pair(target);
+        let reply = self.together(op, Some(mask), Some(a), None, None);
+        let (value, predicate) = pair(target);
         if let Some(predicate) = predicate {
             if !is_all {
                 return Err(modifiers.error("has no predicate"));
@@ -176,7 +176,7 @@ impl Translator<'_, '_> {
         let [target] = operands else {
             return Err(modifiers.error("has one operand"));
         };
-        let reply = self.together(WarpOp::Active, None, None, None, None)?;
+        let reply = self.together(WarpOp::Active, None, None, None, None);
         let value = self.low_half(reply);
         self.write(target, ty, value)
     }
@@ -208,7 +208,7 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("has three operands"));
         };
         let (a, mask) = (self.read(a, ty)?, self.read(mask, Type::B32)?);
-        let reply = self.together(op, Some(mask), Some(a), None, None)?;
+        let reply = self.together(op, Some(mask), Some(a), None, None);
         let value = self.low_half(reply);
         debug_assert_eq!(self.type_of(value), I32);
         self.write(target, ty, value)
@@ -224,8 +224,8 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("has two operands"));
         };
         let mask = self.read(mask, Type::B32)?;
-        let reply = self.together(WarpOp::Elect, Some(mask), None, None, None)?;
-        let (leader, predicate) = self.pair(target);
+        let reply = self.together(WarpOp::Elect, Some(mask), None, None, None);
+        let (leader, predicate) = pair(target);
         if let Some(predicate) = predicate {
             let found = self.reply_predicate(reply);
             self.write(predicate, Type::Pred, found)?;

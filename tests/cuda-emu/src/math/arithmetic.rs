@@ -21,6 +21,10 @@ pub(crate) enum Operation {
 
 /// An operation with all its modifiers.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a modifier of its own"
+)]
 pub(crate) struct Arithmetic {
     pub(crate) format: Format,
     pub(crate) operation: Operation,
@@ -203,9 +207,10 @@ fn exact_sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     }
     // One bit is left free for the carry.
     let (a, b) = (a.with_top(126), b.with_top(126));
-    let (large, small) = match a.exponent >= b.exponent {
-        true => (a, b),
-        false => (b, a),
+    let (large, small) = if a.exponent >= b.exponent {
+        (a, b)
+    } else {
+        (b, a)
     };
     let distance = large.exponent.abs_diff(small.exponent);
     let moved = small.significand.checked_shr(distance).unwrap_or(0);
@@ -236,8 +241,9 @@ fn exact_sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
 
 fn quotient(a: Value, b: Value) -> Value {
     match (a, b) {
-        (Value::Nan, _) | (_, Value::Nan) => Value::Nan,
-        (Value::Infinite { .. }, Value::Infinite { .. }) => Value::Nan,
+        (Value::Nan, _) | (_, Value::Nan) | (Value::Infinite { .. }, Value::Infinite { .. }) => {
+            Value::Nan
+        }
         (Value::Infinite { negative }, Value::Finite(b)) => Value::Infinite {
             negative: negative != b.negative,
         },
@@ -264,7 +270,7 @@ fn exact_quotient(a: Exact, b: Exact) -> Exact {
         negative: a.negative != b.negative,
         significand: a.significand / b.significand,
         exponent: a.exponent - b.exponent,
-        more: a.significand % b.significand != 0,
+        more: !a.significand.is_multiple_of(b.significand),
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) enum Number {
 
 /// A conversion with all its modifiers.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a modifier of its own"
+)]
 pub(crate) struct Conversion {
     pub(crate) to: Number,
     pub(crate) from: Number,

@@ -220,20 +220,18 @@ pub(super) fn round(value: Exact, last: i32, rounding: Rounding) -> (u128, bool)
         // Only values that came without a remainder get here with few bits.
         return (value.significand << -shift, value.more);
     }
-    let (kept, lost, half) = if shift >= 128 {
+    let (kept, rest, half) = if shift >= 128 {
         // Half of the unit lies above every bit there is.
-        let lost = u128::from(value.significand != 0);
-        (0, lost, u128::MAX)
+        (0, u128::from(value.significand != 0), u128::MAX)
     } else {
         let kept = value.significand >> shift;
-        let lost = value.significand - (kept << shift);
-        (kept, lost, 1 << (shift - 1))
+        (kept, value.significand - (kept << shift), 1 << (shift - 1))
     };
-    let inexact = lost != 0 || value.more;
+    let inexact = rest != 0 || value.more;
     let up = match rounding {
         Rounding::Near => {
-            let is_tie = lost == half && !value.more;
-            lost > half || (lost == half && value.more) || (is_tie && kept & 1 == 1)
+            let is_tie = rest == half && !value.more;
+            rest > half || (rest == half && value.more) || (is_tie && kept & 1 == 1)
         }
         Rounding::Zero => false,
         Rounding::Down => inexact && value.negative,

@@ -58,16 +58,16 @@ fn lane(word: u32, place: u32, bits: u32, signed: bool) -> i64 {
     }
 }
 
-/// Applies the operation to each pair of lanes; accumulating ones add all results to `c`.
-pub(crate) fn lanes(code: u32, a: u32, b: u32, c: u32) -> u32 {
+/// Applies the operation to each pair of lanes; accumulating ones add all results to `sum`.
+pub(crate) fn lanes(code: u32, left: u32, right: u32, sum: u32) -> u32 {
     let code = decode(code);
-    let [d_signed, a_signed, b_signed] = code.signed;
+    let [result_signed, left_signed, right_signed] = code.signed;
     let mask = i64::from(u32::MAX >> (32 - code.bits));
     let mut word = 0u32;
-    let mut total = i64::from(c);
+    let mut total = i64::from(sum);
     for place in (0..32).step_by(code.bits as usize) {
-        let x = lane(a, place, code.bits, a_signed);
-        let y = lane(b, place, code.bits, b_signed);
+        let x = lane(left, place, code.bits, left_signed);
+        let y = lane(right, place, code.bits, right_signed);
         let exact = match code.operation {
             0 => x + y,
             1 => x - y,
@@ -78,7 +78,7 @@ pub(crate) fn lanes(code: u32, a: u32, b: u32, c: u32) -> u32 {
             _ => (x + y + i64::from(x + y >= 0)) >> 1,
         };
         total += exact;
-        let (low, high) = if d_signed {
+        let (low, high) = if result_signed {
             (-(mask >> 1) - 1, mask >> 1)
         } else {
             (0, mask)
@@ -92,16 +92,19 @@ pub(crate) fn lanes(code: u32, a: u32, b: u32, c: u32) -> u32 {
         word |= bits << place;
     }
     if code.accumulate {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the sum wraps around, as the register does"
-        )]
-        let sum = total as u32;
-        sum
+        low_word(total)
     } else {
         word
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "sums wrap around, as the register does"
+)]
+fn low_word(sum: i64) -> u32 {
+    sum as u32
 }
 
 /// Sums of products of bytes, or of half-words with bytes.
@@ -120,13 +123,7 @@ pub(crate) fn dot(code: u32, a: u32, b: u32, c: u32) -> u32 {
             .iter()
             .sum()
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the sum wraps around, as the register does"
-    )]
-    let products = products as u32;
-    c.wrapping_add(products)
+    c.wrapping_add(low_word(products))
 }
 
 /// Picks four of the eight bytes of `b` and `a`; see the manual for the modes.

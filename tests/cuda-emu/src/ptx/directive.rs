@@ -6,7 +6,7 @@ use super::parser::Parser;
 use super::tree::Symbol;
 use super::types::StateSpace;
 
-impl<'a> Parser<'_, 'a> {
+impl Parser<'_, '_> {
     pub(super) fn directive(&mut self) -> Result<(), PtxError> {
         let is_external = self.is_external();
         let Some(Kind::Dot(word)) = self.peek() else {

@@ -8,6 +8,7 @@ use super::tree::{
     Body, Function, Name, Operand, Param, Signature, Statement, Symbol, ThreadLimits, Variable,
 };
 use super::types::{StateSpace, Type};
+use super::variable::variable;
 
 /// Registers of one function, more than any compiler uses.
 const MOST_REGISTERS: usize = 1 << 20;
@@ -24,13 +25,13 @@ impl<'a> Parser<'_, 'a> {
         self.accept_dot("noreturn");
         if !is_entry && self.peek() == Some(Kind::Mark('(')) {
             let returns = self.formals()?;
-            signature.returns = self.place(&returns)?;
+            signature.returns = place(&returns)?;
             inside.body.returns = inside.declare_formals(returns);
         }
         let name = self.word()?;
         if self.peek() == Some(Kind::Mark('(')) {
             let params = self.formals()?;
-            signature.params = self.place(&params)?;
+            signature.params = place(&params)?;
             inside.body.params = inside.declare_formals(params);
         }
         let limits = self.limits(&mut signature)?;
@@ -92,22 +93,13 @@ impl<'a> Parser<'_, 'a> {
             self.expect_dot("param")?;
             let head = self.variable_head(StateSpace::Param)?;
             let declarator = self.declarator()?;
-            variables.push(self.variable(head, &declarator, 0)?);
+            variables.push(variable(head, &declarator, 0)?);
             if !self.accept(',') {
                 self.expect(')')?;
                 break;
             }
         }
         Ok(variables)
-    }
-
-    fn place(&self, variables: &[Variable<'a>]) -> Result<Vec<Param>, PtxError> {
-        let mut block = Vec::new();
-        for variable in variables {
-            Signature::place(&mut block, variable)
-                .ok_or_else(|| PtxError::new(variable.line, "parameters of more than 4 GiB"))?;
-        }
-        Ok(block)
     }
 
     /// What may stand between the parameters and the brace.
@@ -144,12 +136,12 @@ impl<'a> Parser<'_, 'a> {
         let mut signature = Signature::default();
         if self.peek() == Some(Kind::Mark('(')) {
             let returns = self.formals()?;
-            signature.returns = self.place(&returns)?;
+            signature.returns = place(&returns)?;
         }
         self.word()?;
         if self.peek() == Some(Kind::Mark('(')) {
             let params = self.formals()?;
-            signature.params = self.place(&params)?;
+            signature.params = place(&params)?;
         }
         signature.no_return = self.accept_dot("noreturn");
         self.expect(';')?;
@@ -205,7 +197,7 @@ impl<'a> Parser<'_, 'a> {
                 let head = self.variable_head(space)?;
                 loop {
                     let declarator = self.declarator()?;
-                    let variable = self.variable(head, &declarator, 0)?;
+                    let variable = variable(head, &declarator, 0)?;
                     let taken = !inside.declare_variable(variable);
                     if taken {
                         let message = format!("`{}` is declared twice", declarator.name);
@@ -266,7 +258,7 @@ impl<'a> Parser<'_, 'a> {
                 }
             }
             self.expect(';')?;
-            Name::Targets(uses.into_iter().map(label_use).collect())
+            Name::Targets(uses.iter().map(label_use).collect())
         } else if self.peek() == Some(Kind::Dot("calltargets")) {
             return Err(self.error("`.calltargets` is not supported"));
         } else {
@@ -282,10 +274,20 @@ impl<'a> Parser<'_, 'a> {
     }
 }
 
+/// The block that parameters make.
+fn place(variables: &[Variable<'_>]) -> Result<Vec<Param>, PtxError> {
+    let mut block = Vec::new();
+    for variable in variables {
+        Signature::place(&mut block, variable)
+            .ok_or_else(|| PtxError::new(variable.line, "parameters of more than 4 GiB"))?;
+    }
+    Ok(block)
+}
+
 /// Until the function ends, a target is the place of a use; see [`Inside::finish`].
-fn label_use(operand: Operand) -> usize {
+fn label_use(operand: &Operand) -> usize {
     match operand {
-        Operand::Name(place) => place,
+        Operand::Name(place) => *place,
         _ => unreachable!("a use of a name is a name"),
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Lexer<'a> {
         };
         let line = self.line;
         let kind = match first {
-            b'.' if self.peek(1).is_some_and(|byte| is_word(byte)) => {
+            b'.' if self.peek(1).is_some_and(is_word) => {
                 self.at += 1;
                 Kind::Dot(self.dotted())
             }

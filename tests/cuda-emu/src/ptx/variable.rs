@@ -28,6 +28,31 @@ pub(super) struct Declarator<'a> {
     line: u32,
 }
 
+/// The variable a head and a declarator make; `elements` stands in for a length left out.
+pub(super) fn variable<'a>(
+    head: Head,
+    declarator: &Declarator<'a>,
+    elements: u64,
+) -> Result<Variable<'a>, PtxError> {
+    let too_large = || PtxError::new(declarator.line, "a variable of more than 2^40 bytes");
+    let mut size = u64::from(head.ty.bytes() * head.lanes);
+    for dimension in &declarator.dimensions {
+        let length = dimension.unwrap_or(elements);
+        size = size.checked_mul(length).ok_or_else(too_large)?;
+    }
+    if size > LARGEST {
+        return Err(too_large());
+    }
+    Ok(Variable {
+        name: declarator.name,
+        space: head.space,
+        ty: head.ty,
+        size,
+        align: head.align,
+        line: declarator.line,
+    })
+}
+
 impl<'a> Parser<'_, 'a> {
     /// From behind the state space to the type.
     pub(super) fn variable_head(&mut self, space: StateSpace) -> Result<Head, PtxError> {
@@ -117,32 +142,6 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// The variable a head and a declarator make; `elements` stands in for a length left out.
-    pub(super) fn variable(
-        &self,
-        head: Head,
-        declarator: &Declarator<'a>,
-        elements: u64,
-    ) -> Result<Variable<'a>, PtxError> {
-        let too_large = || PtxError::new(declarator.line, "a variable of more than 2^40 bytes");
-        let mut size = u64::from(head.ty.bytes() * head.lanes);
-        for dimension in &declarator.dimensions {
-            let length = dimension.unwrap_or(elements);
-            size = size.checked_mul(length).ok_or_else(too_large)?;
-        }
-        if size > LARGEST {
-            return Err(too_large());
-        }
-        Ok(Variable {
-            name: declarator.name,
-            space: head.space,
-            ty: head.ty,
-            size,
-            align: head.align,
-            line: declarator.line,
-        })
-    }
-
     /// `.global`, `.const` and `.shared` outside of functions.
     pub(super) fn module_variables(
         &mut self,
@@ -160,7 +159,7 @@ impl<'a> Parser<'_, 'a> {
                 Some(init) => init.bytes.len() as u64 / u64::from(head.ty.bytes()),
                 None => 0,
             };
-            let variable = self.variable(head, &declarator, elements)?;
+            let variable = variable(head, &declarator, elements)?;
             self.declare(variable, init, is_external)?;
             if !self.accept(',') {
                 return self.expect(';');

@@ -64,10 +64,10 @@ pub(crate) unsafe extern "C" fn assertfail(
     let source_line = unsafe { param(params, 16) };
     let kind = text(0).and_then(|message| {
         Ok(FaultKind::Assert {
-            message,
-            file: text(8)?,
+            message: message.into(),
+            file: text(8)?.into(),
             source_line,
-            function: text(24)?,
+            function: text(24)?.into(),
         })
     });
     let kind = kind.unwrap_or_else(|fault| fault);

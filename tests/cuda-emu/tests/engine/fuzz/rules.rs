@@ -91,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("add.s16", H, &[H, H], |v| v[0].wrapping_add(v[1])),
     rule("sub.u16", H, &[H, H], |v| v[0].wrapping_sub(v[1])),
     rule("mul.lo.s16", H, &[H, H], |v| v[0].wrapping_mul(v[1])),
-    rule("mul.hi.u16", H, &[H, H], |v| v[0] * v[1] >> 16),
+    rule("mul.hi.u16", H, &[H, H], |v| (v[0] * v[1]) >> 16),
     rule("mul.wide.s16", R, &[H, H], |v| {
         (s16(v[0]) * s16(v[1])) as u64
     }),
@@ -122,9 +122,9 @@ pub(super) const RULES: &[Rule] = &[
     }),
     rule("mul.lo.u32", R, &[R, R], |v| v[0].wrapping_mul(v[1])),
     rule("mul.hi.s32", R, &[R, R], |v| {
-        (s32(v[0]) * s32(v[1]) >> 32) as u64
+        ((s32(v[0]) * s32(v[1])) >> 32) as u64
     }),
-    rule("mul.hi.u32", R, &[R, R], |v| v[0] * v[1] >> 32),
+    rule("mul.hi.u32", R, &[R, R], |v| (v[0] * v[1]) >> 32),
     rule("mul.wide.s32", D, &[R, R], |v| {
         (s32(v[0]) * s32(v[1])) as u64
     }),
@@ -181,7 +181,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     rule("bfind.u32", R, &[R], |v| match v[0] {
         0 => u64::MAX,
-        value => u64::from(63 - value.leading_zeros()),
+        value => u64::from(value.ilog2()),
     }),
     rule("popc.b32", R, &[R], |v| u64::from(v[0].count_ones())),
     rule("clz.b32", R, &[R], |v| {
@@ -221,10 +221,10 @@ pub(super) const RULES: &[Rule] = &[
     rule("sub.u64", D, &[D, D], |v| v[0].wrapping_sub(v[1])),
     rule("mul.lo.s64", D, &[D, D], |v| v[0].wrapping_mul(v[1])),
     rule("mul.hi.u64", D, &[D, D], |v| {
-        (u128::from(v[0]) * u128::from(v[1]) >> 64) as u64
+        ((u128::from(v[0]) * u128::from(v[1])) >> 64) as u64
     }),
     rule("mul.hi.s64", D, &[D, D], |v| {
-        (i128::from(v[0] as i64) * i128::from(v[1] as i64) >> 64) as u64
+        ((i128::from(v[0] as i64) * i128::from(v[1] as i64)) >> 64) as u64
     }),
     rule("div.s64", D, &[D, D], |v| match v[1] {
         0 => u64::MAX,

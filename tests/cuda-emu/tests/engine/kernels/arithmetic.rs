@@ -47,14 +47,11 @@ fn intrinsics_on_bits() {
                 let byte = |word: u32| i32::from(word.to_le_bytes()[k] as i8);
                 sum.wrapping_add(byte(x) * byte(y))
             });
-            let quotients = if y == 0 {
-                0
-            } else {
+            let quotients = x.checked_div(y).map_or(0, |quotient| {
                 let signed = sx.wrapping_div(sy | 1) as u32;
-                (x / y)
-                    .wrapping_add((x % y).wrapping_mul(3))
-                    .wrapping_add(signed)
-            };
+                let rest = (x % y).wrapping_mul(3);
+                quotient.wrapping_add(rest).wrapping_add(signed)
+            });
             let signed_24 = |v: i32| i64::from(v << 8 >> 8);
             let expected = [
                 x.count_ones() + y.leading_zeros() * 100 + ffs * 10000,
@@ -62,8 +59,8 @@ fn intrinsics_on_bits() {
                 u32::from_le_bytes([bytes[0], bytes[4], bytes[2], bytes[6]]),
                 (concat << 7 >> 32) as u32,
                 (concat >> y.min(32)) as u32,
-                (u64::from(x) * u64::from(y) >> 32) as u32,
-                (i64::from(sx) * i64::from(sy) >> 32) as u32,
+                ((u64::from(x) * u64::from(y)) >> 32) as u32,
+                ((i64::from(sx) * i64::from(sy)) >> 32) as u32,
                 x.abs_diff(y).wrapping_add(5),
                 (signed_24(sx) * signed_24(sy)) as u32,
                 (x >> 5 & 0x3ff) | (y & 7) << 20,
@@ -97,8 +94,8 @@ fn integers_of_64_bits() {
                 if y == 0 { 0 } else { x.wrapping_div(y) },
                 if y == 0 { 0 } else { x.wrapping_rem(y) },
                 if y == 0 { 0 } else { (ux / uy) as i64 },
-                (i128::from(x) * i128::from(y) >> 64) as i64,
-                (u128::from(ux) * u128::from(uy) >> 64) as i64,
+                ((i128::from(x) * i128::from(y)) >> 64) as i64,
+                ((u128::from(ux) * u128::from(uy)) >> 64) as i64,
                 (x << (y & 63)) ^ (x >> (y & 31)),
                 i64::from(counts),
                 x.reverse_bits() ^ x.min(y) ^ ux.max(uy) as i64,

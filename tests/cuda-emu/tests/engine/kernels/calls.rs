@@ -139,8 +139,8 @@ fn an_assertion_that_fails_names_itself() {
         else {
             panic!("{fault}");
         };
-        assert_eq!(message, "a[threadIdx.x] != 3");
-        assert_eq!(file, "kernel.cu");
+        assert_eq!(&*message, "a[threadIdx.x] != 3");
+        assert_eq!(&*file, "kernel.cu");
         assert_eq!(source_line, 2);
         assert!(function.contains("asserting"), "{function}");
     });

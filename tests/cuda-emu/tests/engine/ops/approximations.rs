@@ -44,9 +44,10 @@ fn singles_are_close() {
                 };
                 let wanted = function(f64::from(x));
                 let narrow = wanted as f32;
-                let narrow = match flush && narrow.is_subnormal() {
-                    true => 0f32.copysign(narrow),
-                    false => narrow,
+                let narrow = if flush && narrow.is_subnormal() {
+                    0f32.copysign(narrow)
+                } else {
+                    narrow
                 };
                 let found_value = f32::from_bits(found as u32);
                 let error = (f64::from(found_value) - wanted).abs();

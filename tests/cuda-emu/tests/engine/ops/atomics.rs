@@ -1,5 +1,7 @@
 //! Atomic operations, one thread and many.
 
+use half::{bf16, f16};
+
 use super::values::{doubles, integers, singles};
 use crate::args;
 use crate::rig::{Out, Rig, Shape, check, check_that, pairs, triples};
@@ -123,7 +125,6 @@ fn floats_are_added() {
             same.then_some(()).ok_or(wanted.to_bits())
         },
     );
-    use half::{bf16, f16};
     let small: Vec<u64> = [0.5, 1.0, -2.25, 100.0, 0.001]
         .iter()
         .flat_map(|x| [f16::from_f64(*x).to_bits(), bf16::from_f64(*x).to_bits()])

@@ -63,15 +63,17 @@ fn shifts_by_any_amount() {
             inputs.extend(amounts.map(|amount| [a, amount, 0]));
         }
         let body = format!("shl.b{bits} %d{bits}, %a{bits}, %b32;");
-        check(&body, out, &inputs, |a, n, _| match n < u64::from(bits) {
-            true => a << n & mask(bits),
-            false => 0,
+        check(&body, out, &inputs, |a, n, _| {
+            if n < u64::from(bits) {
+                a << n & mask(bits)
+            } else {
+                0
+            }
         });
         for ty in ["b", "u"] {
             let body = format!("shr.{ty}{bits} %d{bits}, %a{bits}, %b32;");
-            check(&body, out, &inputs, |a, n, _| match n < u64::from(bits) {
-                true => a >> n,
-                false => 0,
+            check(&body, out, &inputs, |a, n, _| {
+                if n < u64::from(bits) { a >> n } else { 0 }
             });
         }
         let body = format!("shr.s{bits} %d{bits}, %a{bits}, %b32;");
@@ -83,6 +85,9 @@ fn shifts_by_any_amount() {
     }
 }
 
+/// What a shift makes of its amount.
+type Amount = fn(u64) -> u64;
+
 #[test]
 fn funnel_shifts() {
     let mut inputs = Vec::new();
@@ -90,7 +95,6 @@ fn funnel_shifts() {
         let words = integers(32);
         inputs.extend(pairs(&words).into_iter().map(|[a, b, _]| [a, b, amount]));
     }
-    type Amount = fn(u64) -> u64;
     let modes: [(&str, Amount); 2] = [("clamp", |n| n.min(32)), ("wrap", |n| n & 31)];
     for (mode, amount) in modes {
         let body = format!("shf.l.{mode}.b32 %d32, %a32, %b32, %c32;");
@@ -127,14 +131,18 @@ fn fields_are_extracted() {
                 let (place, length) = (place & 0xff, length & 0xff);
                 let last = u64::from(bits) - 1;
                 let bit = |index: u64| a >> index & 1;
-                let sign = match signed && length > 0 {
-                    true => bit((place + length - 1).min(last)),
-                    false => 0,
+                let sign = if signed && length > 0 {
+                    bit((place + length - 1).min(last))
+                } else {
+                    0
                 };
                 (0..=last)
-                    .map(|i| match i < length && place + i <= last {
-                        true => bit(place + i) << i,
-                        false => sign << i,
+                    .map(|i| {
+                        if i < length && place + i <= last {
+                            bit(place + i) << i
+                        } else {
+                            sign << i
+                        }
                     })
                     .sum()
             });
@@ -156,9 +164,12 @@ fn fields_are_inserted() {
         );
         check(&body, out, &inputs, |a, b, c| {
             let (place, length) = (c & 0xff, c >> 16 & 0xff);
-            (0..length).fold(b, |word, i| match place + i < u64::from(bits) {
-                true => word & !(1 << (place + i)) | (a >> i & 1) << (place + i),
-                false => word,
+            (0..length).fold(b, |word, i| {
+                if place + i < u64::from(bits) {
+                    word & !(1 << (place + i)) | (a >> i & 1) << (place + i)
+                } else {
+                    word
+                }
             })
         });
     }

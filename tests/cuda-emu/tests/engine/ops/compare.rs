@@ -5,14 +5,18 @@ use crate::rig::{Out, check, pairs, triples};
 
 const ORDERED: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
 
-fn holds<T: PartialOrd>(name: &str, a: T, b: T) -> bool {
+fn holds<T: PartialOrd>(name: &str, a: &T, b: &T) -> bool {
+    // What cannot be ordered fulfils none of these, not even `ne`.
+    let Some(order) = a.partial_cmp(b) else {
+        return false;
+    };
     match name {
-        "eq" => a == b,
-        "ne" => a < b || a > b,
-        "lt" | "lo" => a < b,
-        "le" | "ls" => a <= b,
-        "gt" | "hi" => a > b,
-        "ge" | "hs" => a >= b,
+        "eq" => order.is_eq(),
+        "ne" => order.is_ne(),
+        "lt" | "lo" => order.is_lt(),
+        "le" | "ls" => order.is_le(),
+        "gt" | "hi" => order.is_gt(),
+        "ge" | "hs" => order.is_ge(),
         _ => panic!("{name}"),
     }
 }
@@ -25,18 +29,18 @@ fn integers_compare() {
         for name in ORDERED {
             let unsigned = format!("setp.{name}.u{bits} %pd|%pe, %a{bits}, %b{bits};");
             check(&unsigned, Out::Predicates, &inputs, |a, b, _| {
-                1 + u64::from(!holds(name, a, b))
+                1 + u64::from(!holds(name, &a, &b))
             });
             let signed = format!("setp.{name}.s{bits} %pd, %a{bits}, %b{bits}; mov.pred %pe, 0;");
             check(&signed, Out::Predicates, &inputs, |a, b, _| {
                 let number = |x: u64| (x << unused) as i64 >> unused;
-                u64::from(holds(name, number(a), number(b)))
+                u64::from(holds(name, &number(a), &number(b)))
             });
         }
         for name in ["lo", "ls", "hi", "hs"] {
             let body = format!("setp.{name}.u{bits} %pd, %a{bits}, %b{bits}; mov.pred %pe, 0;");
             check(&body, Out::Predicates, &inputs, |a, b, _| {
-                holds(name, a, b).into()
+                holds(name, &a, &b).into()
             });
         }
         let body = format!("setp.eq.b{bits} %pd, %a{bits}, %b{bits}; mov.pred %pe, 0;");
@@ -51,8 +55,8 @@ fn compare(name: &str, a: f64, b: f64) -> bool {
         "num" => !unordered,
         "nan" => unordered,
         _ => match name.strip_suffix('u') {
-            Some(name) => unordered || holds(name, a, b),
-            None => holds(name, a, b),
+            Some(name) => unordered || holds(name, &a, &b),
+            None => holds(name, &a, &b),
         },
     }
 }
@@ -165,7 +169,8 @@ fn selections() {
         Out::D32,
         &inputs,
         |a, b, c| {
-            if c as i32 >= 0 { a } else { b }
+            let is_negative = c >> 31 & 1 == 1;
+            if is_negative { b } else { a }
         },
     );
     let floats: Vec<[u64; 3]> = singles().into_iter().map(|c| [1, 2, c]).collect();

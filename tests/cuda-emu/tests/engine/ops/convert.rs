@@ -1,6 +1,6 @@
 //! Conversions between all kinds of numbers; exhaustive where a kind is small.
 
-use half::{bf16, f16};
+use half::f16;
 
 use super::values::{doubles, integers, singles};
 use crate::rig::{Noise, Out, check, check_that, pairs};
@@ -32,9 +32,9 @@ fn out(bits: u32) -> Out {
 fn number(value: u64, bits: u32, signed: bool) -> i128 {
     let unused = 128 - bits;
     if signed {
-        (value as i128) << unused >> unused
+        i128::from(value) << unused >> unused
     } else {
-        (((value as u128) << unused) >> unused) as i128
+        ((u128::from(value) << unused) >> unused) as i128
     }
 }
 
@@ -80,7 +80,7 @@ fn integers_to_integers() {
     }
     // A register may be wider than the type that is read from it or written to it.
     check("cvt.s8.s32 %d32, %a32;", Out::D32, &all(32), |x, _, _| {
-        u64::from(x as u8 as i8 as i32 as u32)
+        u64::from(i32::from(x as u8 as i8) as u32)
     });
     check("cvt.u16.u64 %d64, %a64;", Out::D64, &all(64), |x, _, _| {
         x & 0xffff
@@ -91,7 +91,7 @@ fn integers_to_integers() {
 }
 
 /// Rounds to a whole number.
-fn whole(mode: &str, x: f64) -> f64 {
+pub(super) fn whole(mode: &str, x: f64) -> f64 {
     match mode {
         "rni" => x.round_ties_even(),
         "rzi" => x.trunc(),
@@ -211,11 +211,7 @@ fn integers_to_floats() {
                     f16::from_bits((bits + by) as u16).to_f64()
                 };
                 let near = f16::from_f64(value as f64);
-                let near = if near.is_infinite() {
-                    near.to_f64()
-                } else {
-                    near.to_f64()
-                };
+                let near = near.to_f64();
                 let float = next_float(mode, value, near, |x| step(x, 1), |x| step(x, -1));
                 // Beyond the largest number only two directions give infinity.
                 let float = match (near.is_infinite(), mode) {
@@ -229,143 +225,6 @@ fn integers_to_floats() {
             });
         }
     }
-}
-
-#[test]
-fn halves_to_floats_and_back() {
-    let halves: Vec<[u64; 3]> = (0..0x1_0000).map(|a| [a, 0, 0]).collect();
-    let nan = |bits: u64, value: f32| if value.is_nan() { 0x7fff_ffff } else { bits };
-    check("cvt.f32.f16 %d32, %a16;", Out::D32, &halves, |a, _, _| {
-        let value = f16::from_bits(a as u16).to_f32();
-        nan(u64::from(value.to_bits()), value)
-    });
-    check("cvt.f32.bf16 %d32, %a16;", Out::D32, &halves, |a, _, _| {
-        nan(a << 16, f32::from_bits((a << 16) as u32))
-    });
-    check_that(
-        "cvt.f64.f16 %d64, %a16;",
-        Out::D64,
-        &halves,
-        |[a, _, _], found| {
-            let wanted = f16::from_bits(a as u16).to_f64();
-            let same =
-                wanted.to_bits() == found || (wanted.is_nan() && f64::from_bits(found).is_nan());
-            same.then_some(()).ok_or(wanted.to_bits())
-        },
-    );
-    for mode in ["rni", "rzi", "rmi", "rpi"] {
-        let body = format!("cvt.{mode}.f16.f16 %d16, %a16;");
-        check(&body, Out::D16, &halves, |a, _, _| {
-            let value = whole(mode, f16::from_bits(a as u16).to_f64());
-            if value.is_nan() {
-                0x7fff
-            } else {
-                u64::from(f16::from_f64(value).to_bits())
-            }
-        });
-    }
-    // Every half, its neighbours in single precision, and the points in the middle.
-    let mut floats = Vec::new();
-    for bits in 0..=0x7c00u16 {
-        let value = f16::from_bits(bits).to_f32();
-        let next = f16::from_bits((bits + 1).min(0x7c00)).to_f32();
-        let middle = if next.is_finite() {
-            (value + next) / 2.0
-        } else {
-            65520.0
-        };
-        for x in [value, middle, middle.next_up(), middle.next_down()] {
-            floats.extend([u64::from(x.to_bits()), u64::from((-x).to_bits())]);
-        }
-    }
-    floats.extend(singles());
-    let floats: Vec<[u64; 3]> = floats.into_iter().map(|a| [a, 0, 0]).collect();
-    check(
-        "cvt.rn.f16.f32 %d16, %a32;",
-        Out::D16,
-        &floats,
-        |a, _, _| {
-            let x = f32::from_bits(a as u32);
-            if x.is_nan() {
-                0x7fff
-            } else {
-                u64::from(f16::from_f32(x).to_bits())
-            }
-        },
-    );
-    check(
-        "cvt.rn.sat.f16.f32 %d16, %a32;",
-        Out::D16,
-        &floats,
-        |a, _, _| {
-            let x = f32::from_bits(a as u32);
-            let x = if x.is_nan() {
-                0.0
-            } else {
-                x.clamp(0.0, 1.0) + 0.0
-            };
-            u64::from(f16::from_f32(x).to_bits())
-        },
-    );
-    check(
-        "cvt.rn.relu.f16.f32 %d16, %a32;",
-        Out::D16,
-        &floats,
-        |a, _, _| {
-            let x = f32::from_bits(a as u32);
-            match x.is_nan() {
-                true => 0x7fff,
-                false => u64::from(f16::from_f32(x.max(0.0) + 0.0).to_bits()),
-            }
-        },
-    );
-    check(
-        "cvt.rz.f16.f32 %d16, %a32;",
-        Out::D16,
-        &floats,
-        |a, _, _| {
-            let x = f32::from_bits(a as u32);
-            if x.is_nan() {
-                return 0x7fff;
-            }
-            let near = f16::from_f32(x);
-            let is_beyond = near.to_f32().abs() > x.abs();
-            u64::from(near.to_bits()) - u64::from(is_beyond)
-        },
-    );
-    check(
-        "cvt.rn.bf16.f32 %d16, %a32;",
-        Out::D16,
-        &floats,
-        |a, _, _| {
-            let x = f32::from_bits(a as u32);
-            if x.is_nan() {
-                0x7fff
-            } else {
-                u64::from(bf16::from_f32(x).to_bits())
-            }
-        },
-    );
-    let body = "cvt.rn.f16x2.f32 %d32, %a32, %b32; cvt.rn.bf16x2.f32 %e32, %a32, %b32;";
-    check(body, Out::Two, &pairs(&singles()), |a, b, _| {
-        let x = [a, b].map(|bits| f32::from_bits(bits as u32));
-        let half = x.map(|x| {
-            if x.is_nan() {
-                0x7fff
-            } else {
-                f16::from_f32(x).to_bits()
-            }
-        });
-        let brain = x.map(|x| {
-            if x.is_nan() {
-                0x7fff
-            } else {
-                bf16::from_f32(x).to_bits()
-            }
-        });
-        let pair = |[upper, lower]: [u16; 2]| u64::from(upper) << 16 | u64::from(lower);
-        pair(brain) << 32 | pair(half)
-    });
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn directed_single(mode: &str, near: f64, rest: f64) -> f32 {
         };
     }
     let difference = near - f64::from(single);
-    let rest = if difference != 0.0 { difference } else { rest };
+    let rest = if difference == 0.0 { rest } else { difference };
     if rest == 0.0 || rest.is_nan() || single.is_infinite() {
         return single;
     }

@@ -164,9 +164,10 @@ fn subnormal_halves_are_flushed_if_told_to() {
         |operands, found| {
             let [a, b, _] = operands.map(|bits| flushed((KINDS[0].wide)(bits)));
             let sum = f16::from_f64(a + b);
-            let wanted = match sum.is_nan() {
-                true => 0x7fff,
-                false => u64::from(f16::from_f64(flushed(sum.to_f64())).to_bits()),
+            let wanted = if sum.is_nan() {
+                0x7fff
+            } else {
+                u64::from(f16::from_f64(flushed(sum.to_f64())).to_bits())
             };
             (found == wanted).then_some(()).ok_or(wanted)
         },
@@ -210,6 +211,8 @@ fn extremes_signs_and_comparisons() {
     }
 }
 
+type Op = fn(f64, f64, f64) -> f64;
+
 #[test]
 fn pairs_are_two_halves() {
     let mut noise = Noise::new(53);
@@ -217,7 +220,6 @@ fn pairs_are_two_halves() {
     let inputs: Vec<[u64; 3]> = (0..5000)
         .map(|_| std::array::from_fn(|_| noise.pick(&values) << 16 | noise.pick(&values)))
         .collect();
-    type Op = fn(f64, f64, f64) -> f64;
     let operations: [(&str, &str, Op); 4] = [
         ("add", "%a32, %b32", |a, b, _| odd_sum(a, b)),
         ("sub", "%a32, %b32", |a, b, _| odd_sum(a, -b)),

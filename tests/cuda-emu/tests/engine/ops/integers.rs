@@ -25,9 +25,9 @@ fn out(bits: u32) -> Out {
 fn number(value: u64, bits: u32, signed: bool) -> i128 {
     let unused = 128 - bits;
     if signed {
-        ((value as i128) << unused) >> unused
+        (i128::from(value) << unused) >> unused
     } else {
-        (((value as u128) << unused) >> unused) as i128
+        ((u128::from(value) << unused) >> unused) as i128
     }
 }
 

@@ -75,9 +75,10 @@ fn video_instructions() {
                 check(&body, Out::D32, &words(500), |a, b, _| pack(lanes(a, b)));
                 let body = format!("{opcode}.sat %d32, %a32, %b32, %c32;");
                 check(&body, Out::D32, &words(500), |a, b, _| {
-                    let (low, high) = match signed {
-                        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
-                        false => (0, (1 << bits) - 1),
+                    let (low, high) = if signed {
+                        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+                    } else {
+                        (0, (1 << bits) - 1)
                     };
                     let values = lanes(a, b).into_iter();
                     pack(

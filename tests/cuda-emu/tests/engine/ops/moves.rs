@@ -102,9 +102,10 @@ fn loads_extend_and_stores_cut() {
             word[..bytes].copy_from_slice(&memory[8..8 + bytes]);
             let raw = u64::from_le_bytes(word);
             let unused = 64 - 8 * bytes;
-            let value = match signed {
-                true => (raw << unused) as i64 >> unused,
-                false => raw as i64,
+            let value = if signed {
+                (raw << unused) as i64 >> unused
+            } else {
+                raw as i64
             };
             let found: Vec<u8> = rig.memory.read(to, 32);
             assert_eq!(found[..8], value.to_le_bytes(), "{space} {ty}");
@@ -138,13 +139,15 @@ fn moved(space: &str, ty: &str) -> String {
             "",
         ),
     };
-    let mut copy = String::new();
-    for at in (0..32).step_by(16) {
-        copy += &format!(
-            "ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%rd1+{at}];
-            st{prefix}.v4.u32 [%rd3+{at}], {{%r1, %r2, %r3, %r4}};\n"
-        );
-    }
+    let copies: Vec<String> = [0, 16]
+        .map(|at| {
+            format!(
+                "ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%rd1+{at}];
+            st{prefix}.v4.u32 [%rd3+{at}], {{%r1, %r2, %r3, %r4}};"
+            )
+        })
+        .into();
+    let copy = copies.join("\n");
     format!(
         ".version 8.0
 .target sm_80
@@ -227,15 +230,11 @@ fn special_registers() {
         "%smid",
         "%nsmid",
     ];
-    let stores: String = (0..)
+    let stores: Vec<String> = (0..)
         .zip(names)
-        .map(|(i, name)| {
-            format!(
-                "mov.u32 %r1, {name}; st.global.u32 [%rd1+{}], %r1;\n",
-                i * 4
-            )
-        })
+        .map(|(i, name)| format!("mov.u32 %r1, {name}; st.global.u32 [%rd1+{}], %r1;", i * 4))
         .collect();
+    let stores = stores.join("\n");
     let bytes = names.len() * 4;
     let text = format!(
         ".version 8.0

@@ -51,7 +51,10 @@ impl Memory {
 
     /// Room for `bytes` bytes of zeros.
     pub(crate) fn reserve(&self, bytes: u64, align: u64) -> u64 {
-        let mut book = self.book.lock().unwrap();
+        let mut book = self
+            .book
+            .lock()
+            .expect("no test panics while it looks into the book");
         let base = self.start() + book.next + GAP;
         let base = base.next_multiple_of(align.max(256));
         book.next = base + bytes - self.start();
@@ -84,7 +87,10 @@ impl Memory {
     }
 
     pub(crate) fn free(&self, base: u64) {
-        let mut book = self.book.lock().unwrap();
+        let mut book = self
+            .book
+            .lock()
+            .expect("no test panics while it looks into the book");
         let mut all = book.allocations.iter_mut();
         let found = all.find(|one| one.region.base == base && !one.freed);
         found.expect("it was allocated").freed = true;
@@ -118,7 +124,10 @@ impl Memory {
 
 impl DeviceMemory for Memory {
     fn check(&self, address: u64, bytes: u32, _: Access) -> Result<Region, Why> {
-        let book = self.book.lock().unwrap();
+        let book = self
+            .book
+            .lock()
+            .expect("no test panics while it looks into the book");
         let end = address.saturating_add(u64::from(bytes));
         let near = book.allocations.iter().find(|one| {
             let Region { base, end } = one.region;
@@ -142,7 +151,10 @@ impl DeviceMemory for Memory {
     }
 
     fn release(&self, address: u64) -> Result<(), Why> {
-        let mut book = self.book.lock().unwrap();
+        let mut book = self
+            .book
+            .lock()
+            .expect("no test panics while it looks into the book");
         let mut all = book.allocations.iter_mut();
         match all.find(|one| one.region.base == address) {
             None => Err(Why::Unmapped),

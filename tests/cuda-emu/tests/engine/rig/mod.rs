@@ -107,7 +107,10 @@ impl Rig {
             let start = layout.offset as usize;
             params[start..start + arg.0.len()].copy_from_slice(&arg.0);
         }
-        let print = |text: &str| self.printed.lock().unwrap().push_str(text);
+        let print = |text: &str| {
+            let printed = self.printed.lock();
+            printed.expect("printing does not panic").push_str(text);
+        };
         launch(&Launch {
             kernel: &kernel,
             grid: shape.grid,

@@ -84,7 +84,7 @@ fn run(body: &str, out: Out, inputs: &[[u64; 3]]) -> Vec<u64> {
     let flat: Vec<u64> = inputs.iter().flatten().copied().collect();
     let from = rig.memory.buffer(&flat);
     let to = rig.memory.zeros::<u64>(inputs.len());
-    let count = u32::try_from(inputs.len()).unwrap();
+    let count = u32::try_from(inputs.len()).expect("inputs are few");
     let shape = Shape::line(count.div_ceil(256), 256);
     rig.run("op", shape, args!(from, to, count));
     rig.memory.read(to, inputs.len())

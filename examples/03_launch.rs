@@ -16,7 +16,7 @@ const PARAMS: [Param; 4] = [
     Param::Read,
     Param::ReadWrite,
     Param::Scalar(DType::F32),
-    Param::Scalar(DType::U32),
+    Param::Count { element: 4 },
 ];
 
 const OPENCL: &str = "
@@ -50,8 +50,9 @@ fn sources() -> Vec<KernelSource<'static>> {
         }
     });
     let wgsl = KernelSource::wgsl("saxpy", WGSL, &PARAMS, GROUP);
-    // SAFETY: both kernels touch x[i] and y[i] only for i < n, `run` passes slices of n elements,
-    // only y is written, and neither loops.
+    // SAFETY: the parameters are the functions' own. Both touch x[i] and y[i] only for i < n, and
+    // n is a `Count`: a launch whose slices hold fewer elements is refused. Only y is written, and
+    // neither loops.
     let opencl =
         unsafe { KernelSource::vouch("saxpy", KernelCode::OpenClC(OPENCL), &PARAMS, GROUP) };
     // SAFETY: as above.

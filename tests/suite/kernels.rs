@@ -8,7 +8,7 @@ pub(crate) const PARAMS: [Param; 4] = [
     Param::Read,
     Param::Write,
     Param::Scalar(DType::F32),
-    Param::Scalar(DType::U32),
+    Param::Count { element: 4 },
 ];
 
 const OPENCL: &str = "
@@ -46,8 +46,8 @@ pub(crate) fn sources() -> Vec<KernelSource<'static>> {
         }
     });
     let wgsl = KernelSource::wgsl("ratio", WGSL, &PARAMS, GROUP);
-    // SAFETY: each item touches x[i] and y[i] for i < n only, callers pass n elements of each,
-    // only y is written, and nothing loops.
+    // SAFETY: the parameters are the functions' own. Each item touches x[i] and y[i] for i < n only,
+    // and n is a `Count`, which no slice falls short of. Only y is written, and nothing loops.
     let opencl =
         unsafe { KernelSource::vouch("ratio", KernelCode::OpenClC(OPENCL), &PARAMS, GROUP) };
     // SAFETY: as above.

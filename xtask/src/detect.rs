@@ -7,12 +7,14 @@ use anyhow::{Result, bail};
 use crate::flags;
 use crate::process::Task;
 use crate::project::Project;
+use crate::stand_ins;
 
 /// The package of the `warploom` binary.
 pub(crate) const CLI: &str = "warploom-cli";
 
 pub(crate) fn run(project: &Project, flags: &flags::Detect) -> Result<ExitCode> {
-    let status = task(project, flags)?.status()?;
+    let quiet = stand_ins::quiet_runtime(project)?;
+    let status = task(project, flags)?.variables(&quiet).status()?;
     Ok(passed_on(status))
 }
 

@@ -189,7 +189,7 @@ fn detect(parser: &mut Parser) -> Parsed {
         if let Some(raw) = parser.try_raw_args()
             && raw.peek().is_some_and(|next| next == "--")
         {
-            flags.rest = raw.skip(1).collect();
+            flags.rest.extend(raw.skip(1));
             return Ok(Some(Request::Detect(flags)));
         }
         match parser.next()? {
@@ -197,7 +197,17 @@ fn detect(parser: &mut Parser) -> Parsed {
             Some(Long("json")) => flags.json = true,
             Some(Long("features")) => flags.features = Some(parser.value()?.string()?),
             Some(Long("help") | Short('h')) => return Ok(None),
-            Some(other) => return Err(other.unexpected().into()),
+            // Whatever is not ours is for `warploom detect`, which knows its own options.
+            Some(Long(name)) => {
+                let mut word = OsString::from(format!("--{name}"));
+                if let Some(value) = parser.optional_value() {
+                    word.push("=");
+                    word.push(value);
+                }
+                flags.rest.push(word);
+            }
+            Some(Short(letter)) => flags.rest.push(format!("-{letter}").into()),
+            Some(Value(word)) => flags.rest.push(word),
         }
     }
 }
@@ -397,7 +407,15 @@ mod tests {
             typed("detect --json --features cpu,cuda -- --cpu-only --json"),
             Ok(Request::Detect(expected))
         );
-        assert!(typed("detect --cpu-only").is_err());
+        let rest = |text: &str| match typed(text) {
+            Ok(Request::Detect(flags)) => flags.rest,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(rest("detect --cpu-only -vv"), ["--cpu-only", "-v", "-v"]);
+        assert_eq!(
+            rest("detect --backends cpu --json --deadline=9"),
+            ["--backends", "cpu", "--deadline=9"]
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard};
 
 use warploom_core::{
-    Arg, Buffer, DeviceError, DeviceId, Event, Grid, Kernel, Queue, QueueDesc, Result, Slice,
+    Arg, Buffer, DeviceError, DeviceId, Event, Grid, Kernel, Param, Queue, QueueDesc, Result, Slice,
 };
 
 use crate::buffer::{CudaBuffer, Site, Uses, note};
@@ -230,9 +230,11 @@ impl Queue for CudaQueue {
             let what = format!("kernel `{}` of {}", kernel.name(), kernel.device());
             return Err(DeviceError::unsupported(self.device(), what));
         };
-        if args.len() != cuda.params().len() {
-            // `CheckedQueue` says it better; here it keeps the driver from reading past the list.
-            let what = format!("{} arguments for `{}`", args.len(), cuda.name());
+        let fits = |(param, arg): (&Param, &Arg)| param.scalar() == arg.dtype();
+        if args.len() != cuda.params().len() || !cuda.params().iter().zip(args).all(fits) {
+            // `CheckedQueue` says it better; here it keeps the driver from reading past the list,
+            // and numbers from being taken for addresses.
+            let what = format!("these {} arguments for `{}`", args.len(), cuda.name());
             return Err(DeviceError::unsupported(self.device(), what));
         }
         let mut words = words(args, self)?;

@@ -97,11 +97,8 @@ pub(crate) fn uniform_bytes(scalars: usize) -> u64 {
 
 /// The first scalar that WGSL has no four bytes for.
 pub(crate) fn unfit_scalar(params: &[Param]) -> Option<DType> {
-    params.iter().find_map(|param| match param {
-        Param::Scalar(DType::U32 | DType::I32 | DType::F32) => None,
-        Param::Scalar(dtype) => Some(*dtype),
-        _ => None,
-    })
+    let mut scalars = params.iter().filter_map(|param| param.scalar());
+    scalars.find(|dtype| !matches!(dtype, DType::U32 | DType::I32 | DType::F32))
 }
 
 #[cfg(test)]

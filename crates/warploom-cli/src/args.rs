@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Image-processing pipelines on whatever GPUs are there.
 #[derive(Parser, Debug)]
-#[command(name = "warploom", version, about, propagate_version = true)]
+#[command(name = "warploom", version, propagate_version = true)]
 #[command(after_help = "Exit codes: 0 done, 1 failed, 2 asked for something that makes no sense.")]
 pub(crate) struct Args {
     /// Say more on stderr; repeat for even more.
@@ -33,7 +33,7 @@ pub(crate) struct Detect {
     #[arg(long)]
     pub(crate) json: bool,
     /// Ask no backend but the CPU's.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "backends")]
     pub(crate) cpu_only: bool,
     /// Ask only these backends.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

@@ -3,10 +3,6 @@
 //! Exit codes are a contract: 0 done, 1 a failure nobody foresaw, 2 asked for something that makes
 //! no sense.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::print_stderr,
-    reason = "talking to people is what this binary is for"
-)]
 
 mod args;
 mod cmd;
@@ -14,6 +10,7 @@ mod output;
 mod report;
 mod settings;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -32,15 +29,17 @@ fn main() -> ExitCode {
 
 /// Log lines go to stderr, so that stdout stays a clean answer.
 fn start_log(environment: &settings::Environment, verbose: u8) {
+    // Warnings are printed by the verbs themselves, for everybody.
     let level = match verbose {
         0 => "off",
-        1 => "info",
+        1 => "info,warploom_core::registry=debug",
         2 => "debug",
         _ => "trace",
     };
     let filter = environment.log.as_deref().unwrap_or(level);
     let started = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .try_init();
     // A second subscriber can only come from a test harness, which then has its own log.

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::report::remark;
+
 /// Columns as wide as their widest cell, two spaces apart, nothing after the last.
 pub(crate) fn table(rows: &[Vec<String>], indent: &str) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -28,7 +30,7 @@ pub(crate) fn text(answer: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();
     match out.write_all(answer.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write to stdout: {error}");
+            remark(format_args!("error: cannot write to stdout: {error}"));
             ExitCode::FAILURE
         }
         _ => ExitCode::SUCCESS,
@@ -40,7 +42,7 @@ pub(crate) fn json(answer: &impl Serialize) -> ExitCode {
     match serde_json::to_string_pretty(answer) {
         Ok(answer) => text(&(answer + "\n")),
         Err(error) => {
-            eprintln!("error: cannot write JSON: {error}");
+            remark(format_args!("error: cannot write JSON: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,7 @@
 //! Any error as people see it: code, sentence, way out; and the exit code that goes with it.
 
 use std::fmt;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use warploom::{Code, Coded, RegistryError};
@@ -60,6 +61,12 @@ impl fmt::Display for Problem {
 
 /// Prints a problem and gives its exit code.
 pub(crate) fn print(problem: &Problem) -> ExitCode {
-    eprintln!("{problem}");
+    remark(problem);
     ExitCode::from(problem.exit)
+}
+
+/// A line on stderr. If nobody listens there, nothing is to be done about it, and least of all a
+/// panic: exit codes are a contract.
+pub(crate) fn remark(line: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

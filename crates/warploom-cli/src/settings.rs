@@ -53,7 +53,8 @@ fn switch(name: &'static str, text: &str) -> Result<bool, Problem> {
 /// Registry options for `detect`.
 pub(crate) fn options(args: &args::Detect, environment: &Environment) -> Result<Options, Problem> {
     let mut options = Options::default();
-    options.cpu_only = args.cpu_only || environment.cpu_only;
+    // A list on the command line is the more precise wish.
+    options.cpu_only = args.cpu_only || (environment.cpu_only && args.backends.is_none());
     let named = args.backends.as_ref().or(environment.backends.as_ref());
     options.backends = named
         .map(|names| names.iter().map(|name| backend(name)).collect())

@@ -185,6 +185,7 @@ fn backends_are_chosen_by_variable_and_the_flag_wins() {
 #[case::unknown_flag(&["detect", "--colour"], "unexpected argument")]
 #[case::unknown_backend(&["detect", "--backends", "cudda"], "error[WL0102]: backend `cudda` is not in this build")]
 #[case::no_name(&["detect", "--backends", "CUDA!"], "`CUDA!` is not a name")]
+#[case::both(&["detect", "--cpu-only", "--backends", "opencl"], "cannot be used with")]
 #[case::no_bytes(&["detect", "--footprint", "lots"], "`lots` is not a number of bytes")]
 #[case::no_meaning(&["detect", "--capacity", "threads", "--footprint", "1G"], "has no meaning")]
 #[case::no_time(&["detect", "--deadline", "0"], "0 is not in 1..=600000")]
@@ -229,6 +230,18 @@ fn the_threads_policy_is_there_for_those_who_knew_it() {
     assert_eq!(answer["capacity"]["policy"], "threads");
     let threads = &answer["capacity"]["cpu_threads"];
     assert_eq!(&answer["capacity"]["max_pipelines"]["cpu"], threads);
+}
+
+#[test]
+fn a_closed_stderr_does_not_change_the_exit_code() {
+    use std::process::Stdio;
+    let mut child = warploom(&["detect", "--cpu-only"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

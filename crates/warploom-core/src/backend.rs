@@ -13,9 +13,16 @@ use crate::memory::MemoryKind;
 use crate::name::{Name, NameError};
 
 /// The name of a backend: `cuda`, `opencl`, `wgpu`, `cpu`, or one of your own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(transparent)]
 pub struct BackendId(Name);
+
+impl<'de> Deserialize<'de> for BackendId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
 
 impl BackendId {
     /// The embedded backend that is always there.
@@ -26,7 +33,12 @@ impl BackendId {
     /// # Panics
     /// When the text is not a [`Name`]; in a `const` that is a compile error.
     pub const fn new(name: &str) -> Self {
-        Self(Name::new(name))
+        let name = Name::new(name);
+        assert!(
+            fits(name),
+            "a backend's name has no dot, which parts it from a place, and is not `host`"
+        );
+        Self(name)
     }
 
     /// The name as text.
@@ -44,8 +56,26 @@ impl fmt::Display for BackendId {
 impl FromStr for BackendId {
     type Err = NameError;
     fn from_str(text: &str) -> std::result::Result<Self, NameError> {
-        text.parse().map(Self)
+        let name: Name = text.parse()?;
+        if fits(name) {
+            Ok(Self(name))
+        } else {
+            Err(NameError::of(text))
+        }
     }
+}
+
+/// Memory kinds are called `backend.place`, and `host` is the place without a backend.
+const fn fits(name: Name) -> bool {
+    let text = name.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] == b'.' {
+            return false;
+        }
+        at += 1;
+    }
+    !matches!(text, b"host")
 }
 
 /// Code that talks to one driver API.

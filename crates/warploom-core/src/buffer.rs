@@ -25,7 +25,9 @@ pub trait Buffer: Any + fmt::Debug + Send + Sync {
     /// that touches the buffer. Kinds the host cannot see answer `Unsupported`.
     ///
     /// Inside `f`, do not lend the same buffer again, submit work on it, or wait for work that
-    /// needs it: that would wait for itself. A backend that notices answers `Unsupported`.
+    /// needs it: that would wait for itself. A backend that notices answers `Unsupported`. Whoever
+    /// lends several buffers at once does so in one order everywhere, or two threads can wait for
+    /// each other.
     fn with_host(&self, f: &mut dyn FnMut(&mut [u8])) -> Result<()>;
 }
 

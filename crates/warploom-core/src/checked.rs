@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, Slice};
 use crate::device::{Device, DeviceId, DeviceInfo, Limits};
+use crate::dtype::DType;
 use crate::error::{Result, UsageError, arg_text};
 use crate::event::Event;
 use crate::kernel::{Kernel, KernelSource, Param};
@@ -80,6 +81,16 @@ impl CheckedDevice {
                 language: source.language(),
                 takes: info.languages.clone(),
                 device,
+            }
+            .into());
+        }
+        let mut scalars = source.params().iter().filter_map(|param| param.scalar());
+        let passable =
+            |dtype: &DType| matches!(dtype, DType::U32 | DType::I32 | DType::F32 | DType::F64);
+        if let Some(dtype) = scalars.find(|dtype| !passable(dtype)) {
+            return Err(UsageError::Scalar {
+                kernel: kernel(),
+                dtype,
             }
             .into());
         }
@@ -173,6 +184,9 @@ impl CheckedQueue {
         }
         for (index, (param, arg)) in params.iter().zip(args).enumerate() {
             match (param, arg) {
+                (Param::Count { element }, Arg::U32(count)) => {
+                    counted(kernel, index, u64::from(*count), u64::from(*element), args)?;
+                }
                 (Param::Scalar(dtype), _) if arg.dtype() == Some(*dtype) => {}
                 (Param::Read | Param::Write | Param::ReadWrite, Arg::Slice(slice)) => {
                     self.slice_arg(kernel, index, slice)?;
@@ -238,6 +252,30 @@ impl CheckedQueue {
         }
         Ok(())
     }
+}
+
+/// A count is covered by every slice of the launch.
+fn counted(
+    kernel: &dyn Kernel,
+    index: usize,
+    count: u64,
+    element: u64,
+    args: &[Arg],
+) -> Result<(), UsageError> {
+    let lengths = args.iter().filter_map(|arg| match arg {
+        Arg::Slice(slice) => Some(slice.len()),
+        _ => None,
+    });
+    let holds = lengths.min().unwrap_or(0) / element.max(1);
+    if count <= holds {
+        return Ok(());
+    }
+    Err(UsageError::ArgCounted {
+        kernel: kernel.name().to_owned(),
+        index,
+        count,
+        holds,
+    })
 }
 
 /// No slice that is written shares a byte with another argument. WGSL forbids it, `restrict` in

@@ -1,7 +1,7 @@
 //! What can go wrong below the registry: on a device, or in how a device was used.
 //!
 //! Messages are one clause: what was asked, of whom, with the numbers. What to do about it is
-//! [`Coded::help`]; the code is stable and has a page in `warploom explain`.
+//! [`Coded::help`]; the code is stable.
 
 use std::fmt;
 use std::time::Duration;
@@ -186,11 +186,18 @@ impl Coded for DeviceError {
             Self::Unsupported { .. } => {
                 "`warploom detect --json` lists what each device can do".into()
             }
-            Self::Driver { .. } | Self::Probe { .. } => {
+            Self::Driver { call, .. } => format!(
+                "the device goes on after some of these and not after others; if `{call}` keeps \
+                 failing, check the driver with `warploom detect`"
+            ),
+            Self::Probe { .. } => {
                 "check the driver installation; `warploom detect` shows what each backend says"
                     .into()
             }
-            Self::Build { .. } => "the log above is the driver's own compiler".into(),
+            Self::Build { .. } => {
+                "the log says where; correct the kernel, or give this device one in another language"
+                    .into()
+            }
             Self::Timeout { .. } => {
                 "the work goes on and the event stays usable; wait longer or give the device up"
                     .into()
@@ -384,6 +391,30 @@ pub enum UsageError {
         /// Which device.
         device: DeviceId,
     },
+    /// A count that some slice of the launch does not cover. (WL0517)
+    #[error(
+        "argument {index} of kernel `{kernel}` counts {count} elements, but the shortest slice holds {holds}"
+    )]
+    ArgCounted {
+        /// Which kernel.
+        kernel: String,
+        /// Which argument, from 0.
+        index: usize,
+        /// What it says.
+        count: u64,
+        /// What is there.
+        holds: u64,
+    },
+    /// A number of a type that no argument has. (WL0518)
+    #[error(
+        "kernel `{kernel}` has a parameter of type {dtype}; numbers are passed as u32, i32, f32 or f64"
+    )]
+    Scalar {
+        /// Which kernel.
+        kernel: String,
+        /// What it asks for.
+        dtype: DType,
+    },
     /// Memory of a kind the device does not have. (WL0515)
     #[error("{device} has no {kind} memory; it has {}", list(has))]
     Kind {
@@ -411,10 +442,7 @@ pub enum UsageError {
 }
 
 fn param_text(param: Param) -> String {
-    match param {
-        Param::Scalar(dtype) => scalar_text(dtype).into(),
-        _ => "a slice".into(),
-    }
+    arg_text(param.scalar())
 }
 
 fn scalar_text(dtype: DType) -> &'static str {
@@ -463,6 +491,8 @@ impl Coded for UsageError {
             Self::Slices { .. } => 514,
             Self::Kind { .. } => 515,
             Self::Size { .. } => 516,
+            Self::ArgCounted { .. } => 517,
+            Self::Scalar { .. } => 518,
         })
     }
 

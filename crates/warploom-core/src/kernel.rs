@@ -66,12 +66,28 @@ pub enum Param {
     ReadWrite,
     /// A number.
     Scalar(DType),
+    /// A `u32` that counts elements of this many bytes and never exceeds what the shortest slice
+    /// of the launch holds: a launch that says otherwise is refused. It is what lets the author
+    /// of a C kernel vouch that an index below it is in bounds.
+    Count {
+        /// Bytes of one element.
+        element: u32,
+    },
 }
 
 impl Param {
     /// Is it memory?
     pub fn is_slice(self) -> bool {
-        !matches!(self, Self::Scalar(_))
+        self.scalar().is_none()
+    }
+
+    /// The type of the number it is; `None` for memory.
+    pub fn scalar(self) -> Option<DType> {
+        match self {
+            Self::Scalar(dtype) => Some(dtype),
+            Self::Count { .. } => Some(DType::U32),
+            Self::Read | Self::Write | Self::ReadWrite => None,
+        }
     }
 
     /// Is it memory the kernel may change?
@@ -134,8 +150,11 @@ impl<'a> KernelSource<'a> {
     /// slices as pointers to their first byte, numbers by value.
     ///
     /// # Safety
-    /// For every argument list that fits `params` and every grid, the code touches only the
-    /// slices it is given, writes only those declared written, and ends.
+    /// * `params` are the function's own parameters, in number, order and type.
+    /// * For every grid and every argument list that fits `params`, the code touches only the
+    ///   slices it is given, writes only those declared written, and ends. A C kernel is not told
+    ///   how long its slices are unless by a [`Param::Count`], so one without can touch nothing
+    ///   but first elements.
     #[expect(
         unsafe_code,
         reason = "the one place where foreign code enters; see the type's comment"

@@ -32,6 +32,15 @@ pub struct NameError {
     text: String,
 }
 
+impl NameError {
+    /// `text` is not a name.
+    pub(crate) fn of(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+        }
+    }
+}
+
 impl Name {
     /// A name known at compile time.
     ///
@@ -66,6 +75,11 @@ impl Name {
             bytes,
             len: text.len() as u8,
         })
+    }
+
+    /// The name as bytes, for constants.
+    pub(crate) const fn as_bytes(&self) -> &[u8] {
+        self.bytes.split_at(self.len as usize).0
     }
 
     /// The name as text.

@@ -72,6 +72,12 @@ fn i10_every_refusal_says_what_was_asked_with_the_numbers() {
         .kernel(&KernelSource::host("blur", &PARAMS, |_| {}))
         .unwrap();
     let slices = [Param::Read; 5];
+    let counted = [Param::Write, Param::Count { element: 4 }];
+    let counting = device
+        .kernel(&KernelSource::host("count", &counted, |_| {}))
+        .unwrap();
+    let fits = [a.clone().into(), Arg::U32(1024)];
+    t.queue.launch(&counting, Grid::groups(one), &fits).unwrap();
     let errors: Vec<DeviceError> = vec![
         Slice::new(Arc::clone(&t.a), 5..5).unwrap_err(),
         Slice::new(Arc::clone(&t.a), 8000..9000).unwrap_err(),
@@ -105,6 +111,20 @@ fn i10_every_refusal_says_what_was_asked_with_the_numbers() {
             .unwrap_err(),
         t.launch([0, 1, 1], &good).unwrap_err(),
         t.launch([1, 1, 11], &good).unwrap_err(),
+        t.queue
+            .launch(
+                &counting,
+                Grid::groups(one),
+                &[a.clone().into(), Arg::U32(1025)],
+            )
+            .unwrap_err(),
+        device
+            .kernel(&KernelSource::host(
+                "bytes",
+                &[Param::Scalar(DType::U8)],
+                |_| {},
+            ))
+            .unwrap_err(),
         device.alloc(memory::OPENCL_DEVICE, 16).unwrap_err(),
         device.alloc(memory::CUDA_DEVICE, 0).unwrap_err(),
         device.alloc(memory::CUDA_DEVICE, 1 << 20).unwrap_err(),

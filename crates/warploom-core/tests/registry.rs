@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use scripted::{Probe, cards, gpu, gpu_with_uuid, options, registry, scripted, slow};
 use warploom_core::{
-    BackendId, BackendState, CapacityPolicy, Coded, MemoryNeed, Options, Registry, RegistryError,
-    Status,
+    BackendEntry, BackendId, BackendState, CapacityPolicy, Coded, GpuBackend, LoadError,
+    MemoryNeed, Options, Registry, RegistryError, Status,
 };
 
 const CUDA: BackendId = BackendId::new("cuda");
@@ -398,14 +398,16 @@ fn c30_an_unusable_driver_is_a_report_not_a_crash(#[case] probe: Probe, #[case] 
         scripted("wgpu", Probe::Lists(vec![gpu("wgpu", 0)])),
     ]);
     let mut options = options(8);
-    options.probe_deadline = Duration::from_millis(200);
+    // Short only where silence is the point: a busy machine is slow to panic.
+    let hangs = reason.contains("200 ms");
+    options.probe_deadline = Duration::from_millis(if hangs { 200 } else { 8000 });
     let asked = Instant::now();
     let status = registry.initialize(&options).unwrap();
     assert!(asked.elapsed() < Duration::from_secs(10));
     let cuda = status.survey.backend(CUDA).unwrap();
     assert_eq!(cuda.state, BackendState::Broken);
     assert!(cuda.reason.as_deref().unwrap().contains(reason), "{cuda:?}");
-    assert_eq!(status.survey.devices.len(), 1);
+    assert_eq!(status.survey.devices.len(), 1, "the other one answered");
 }
 
 #[test]
@@ -437,6 +439,51 @@ fn a_backend_that_lists_nonsense_is_broken() {
         let status = registry.initialize(&options(8)).unwrap();
         assert_eq!(status.survey.backends[0].reason.as_deref(), Some(reason));
         assert!(status.survey.devices.is_empty());
+    }
+}
+
+#[test]
+fn what_was_switched_off_or_not_found_is_not_opened() {
+    let mut cpu = gpu("cpu", 0);
+    cpu.software = true;
+    let registry = registry([
+        scripted("cuda", Probe::Lists(vec![gpu("cuda", 0)])),
+        scripted("cpu", Probe::Lists(vec![cpu])),
+    ]);
+    registry.initialize(&Options::cpu_only()).unwrap();
+    let error = registry.open("cuda:0".parse().unwrap()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "backend `cuda` is absent: switched off: CPU only"
+    );
+    let error = registry.open("cpu:3".parse().unwrap()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no device `cpu:3`; there are cpu, cpu:0"
+    );
+}
+
+#[test]
+fn two_backends_of_one_name_are_told() {
+    fn load() -> Result<Box<dyn GpuBackend>, LoadError> {
+        Err(LoadError::absent("nothing is installed"))
+    }
+    let entry = BackendEntry::new(CUDA, load);
+    let status = Registry::from_entries([entry, entry])
+        .initialize(&options(1))
+        .unwrap();
+    assert_eq!(status.survey.backends.len(), 1);
+    assert!(
+        status
+            .warnings()
+            .contains(&"two backends are called `cuda`; only one of them is used".into())
+    );
+}
+
+#[test]
+fn a_backend_s_name_leaves_room_for_its_memory() {
+    for text in ["my.fpga", "host", "My"] {
+        assert!(text.parse::<BackendId>().is_err(), "{text}");
     }
 }
 

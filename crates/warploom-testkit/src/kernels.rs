@@ -62,11 +62,11 @@ impl Program {
         reason = "C-like kernels enter only on someone's word, and these are ours"
     )]
     fn vouched(&self, code: KernelCode<'static>) -> KernelSource<'static> {
-        // SAFETY: The code is one of the constant texts in `programs/`. Each guards every access
-        // with its last argument, which `Loaded::args`, the only source of argument lists that a
-        // `CheckedQueue` accepts, computes as the length of the shortest slice; so it touches only
-        // the slices it is given. It writes only those its `params` declare written. Every loop
-        // counts up to a 32-bit argument or a constant; so it ends.
+        // SAFETY: The code is one of the constant texts in `programs/`, with its own parameters.
+        // Each guards every access with its last argument, a `Count`, which no slice of a launch
+        // falls short of; so it touches only the slices it is given. It writes only those its
+        // `params` declare written. Every loop counts up to a 32-bit argument or a constant; so it
+        // ends.
         unsafe { KernelSource::vouch(self.name, code, self.params, self.group) }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &args::Detect, environment: &Environment) -> ExitCode {
         Err(problem) => return report::print(&problem),
     };
     for warning in status.warnings() {
-        eprintln!("warning: {warning}");
+        report::remark(format_args!("warning: {warning}"));
     }
     if args.json {
         output::json(&Answer::from(&*status))

@@ -28,7 +28,6 @@ impl fmt::Debug for HostFn {
 }
 
 /// One argument as a host kernel sees it.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum HostArg<'a> {
     /// Memory it may read.
@@ -37,6 +36,17 @@ pub enum HostArg<'a> {
     Write(&'a mut [u8]),
     /// A number.
     Scalar(Arg),
+}
+
+impl fmt::Debug for HostArg<'_> {
+    /// The length and not the bytes, of which there may be billions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(bytes) => write!(f, "{} bytes to read", bytes.len()),
+            Self::Write(bytes) => write!(f, "{} bytes to write", bytes.len()),
+            Self::Scalar(arg) => arg.fmt(f),
+        }
+    }
 }
 
 /// One launch as a host kernel sees it.
@@ -65,17 +75,21 @@ impl<'a> HostCall<'a> {
     pub fn read<T: Element>(&self, index: usize) -> &'a [T] {
         match self.args.get(index) {
             Some(HostArg::Read(bytes)) => bytemuck::cast_slice(bytes),
-            other => panic!("argument {index} is not a slice to read: {other:?}"),
+            other => panic!("argument {index} is not a slice that is only read: {other:?}"),
         }
     }
 
     /// The elements of a slice the kernel writes. Takes it out of the call, so that several can be
-    /// held at once; a second call for the same argument gets an empty slice.
+    /// held at once.
     ///
     /// # Panics
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read), and when the argument was taken before.
     pub fn write<T: Element>(&mut self, index: usize) -> &'a mut [T] {
         match self.args.get_mut(index) {
+            // A slice that was never taken is never empty.
+            Some(HostArg::Write([])) => {
+                panic!("argument {index} was taken already");
+            }
             Some(HostArg::Write(bytes)) => bytemuck::cast_slice_mut(std::mem::take(bytes)),
             other => panic!("argument {index} is not a slice to write: {other:?}"),
         }

@@ -267,4 +267,29 @@ mod tests {
         assert!(error.to_string().contains("on purpose"), "{error}");
         assert_eq!(values(&all), [1.0]);
     }
+
+    #[test]
+    fn a_wrong_accessor_says_so_in_few_words() {
+        let all = buffer(&vec![0.0; 100_000]);
+        let read = |call: &mut HostCall<'_>| {
+            call.read::<f32>(0);
+        };
+        let twice = |call: &mut HostCall<'_>| {
+            call.write::<f32>(0);
+            call.write::<f32>(0);
+        };
+        for (run, says) in [
+            (
+                HostFn(Arc::new(read)),
+                "not a slice that is only read: Some(400000 bytes to write)",
+            ),
+            (HostFn(Arc::new(twice)), "argument 0 was taken already"),
+        ] {
+            let source = KernelSource::host("bad", &[Param::Write], move |call| run.call(call));
+            let kernel = FnKernel::load(DEVICE, &source).unwrap();
+            let args = [part(&all, 0..400_000)];
+            let error = FnKernel::run(&kernel, Grid::groups([1; 3]), &args).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
 }

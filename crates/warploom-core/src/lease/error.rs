@@ -166,7 +166,7 @@ impl Coded for LeaseError {
             ),
             Self::ZeroSlots { .. } => "ask for at least 1 slot; 0 bytes are fine".into(),
             Self::Deadline { .. } => {
-                "wait longer, ask for less, or end one of the holders; `warploom top` shows them"
+                "wait longer, ask for less, or end one of the holders; their process ids are above"
                     .into()
             }
             Self::Cancelled { .. } => return None,
@@ -248,7 +248,7 @@ mod tests {
         },
         "WL0125: no lease of 1 slot and 2.0 GiB on gpu0 or gpu1 within 1.5s; 2 waiting ahead, \
          held by pid 4127 `denoise` (2 slots, 3.0 GiB), pid 9 (2 slots, 3.0 GiB)",
-        "wait longer, ask for less, or end one of the holders; `warploom top` shows them"
+        "wait longer, ask for less, or end one of the holders; their process ids are above"
     )]
     #[case(
         LeaseError::Cancelled { devices: vec!["gpu0".into()] },

@@ -9,18 +9,20 @@ use std::time::Duration;
 /// The folder of files that belong to one desk each.
 pub(crate) const DESKS: &str = "desks";
 
-/// The directory in which the processes of a machine agree: `/dev/shm/warploom`, which is memory
-/// and empty after a boot; where that does not exist `/tmp/warploom`, or the system's own temporary
-/// directory.
+/// The directory in which the processes of a machine agree: `/tmp/warploom`, or one in the system's
+/// own temporary directory where that does not exist.
 ///
-/// It is the same for every user on purpose: a card knows no users. A container that brings its
-/// own `/dev/shm` sees only itself, unless it is given the host's (`--ipc=host`).
+/// It is the same for every user on purpose: a card knows no users. It is not in `/dev/shm`, where
+/// `systemd` deletes what a user made when that user logs out, jobs still running or not. A
+/// container or service with a `/tmp` of its own sees only itself, unless it is given another
+/// directory that all share.
 pub fn default_ledger_dir() -> PathBuf {
-    let known = ["/dev/shm", "/tmp"].map(Path::new);
-    let parent = known
-        .into_iter()
-        .find(|path| cfg!(unix) && path.is_dir())
-        .map_or_else(std::env::temp_dir, Path::to_owned);
+    let tmp = Path::new("/tmp");
+    let parent = if cfg!(unix) && tmp.is_dir() {
+        tmp.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
     parent.join("warploom")
 }
 

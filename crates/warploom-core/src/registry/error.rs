@@ -154,6 +154,13 @@ impl Coded for RegistryError {
             | Self::UnknownMemory {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
+            Self::NotLinked { backend, .. }
+                if !["cpu", "cuda", "opencl", "wgpu"].contains(&backend.as_str()) =>
+            {
+                "link its crate with `use … as _;` in the program; in a staticlib, list it with \
+                 `Registry::from_entries`"
+                    .into()
+            }
             Self::NotLinked { backend, .. } => format!(
                 "build with `--features {backend}`, or link its crate with `use … as _;` in the \
                  program; in a staticlib, list it with `Registry::from_entries`"

@@ -51,10 +51,13 @@ impl Lending {
     }
 }
 
-/// Every device with what may be promised of it. Software devices are given only when named, as
-/// long as there is a GPU.
+/// Every device with what may be promised of it. Processors that play GPUs share the memory and the
+/// cores of the real one, so they are given only when named, as long as there is anything else.
 fn devices(status: &Status) -> Vec<DeskDevice> {
-    let usable = status.survey.usable();
+    let mut usable = status.survey.usable();
+    if usable.iter().any(|device| device.name == "cpu") {
+        usable.retain(|device| !device.software || device.name == "cpu");
+    }
     let device = |device: &crate::survey::PhysicalDevice| {
         let bytes = match (device.total_memory, status.capacity.policy) {
             // Nobody knows how much there is; then only slots can limit.

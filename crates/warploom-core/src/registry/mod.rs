@@ -43,6 +43,7 @@ pub struct Registry {
     changed: Condvar,
     opened: Mutex<BTreeMap<DeviceId, Opened>>,
     lending: Lending,
+    notes: Vec<String>,
 }
 
 /// The place of one device, locked while it is being opened: one caller opens, others of the same
@@ -71,6 +72,14 @@ impl Registry {
     pub fn from_entries(entries: impl IntoIterator<Item = BackendEntry>) -> Self {
         let mut registry = Self::empty();
         for entry in entries {
+            if registry.backends().contains(&entry.id()) {
+                // Which of two comes first is the linker's whim, so it must not go unnoticed.
+                registry.notes.push(format!(
+                    "two backends are called `{}`; only one of them is used",
+                    entry.id()
+                ));
+                continue;
+            }
             registry.insert(Source::from_entry(entry));
         }
         registry
@@ -155,9 +164,13 @@ impl Registry {
     /// contexts do not mix.
     ///
     /// # Errors
-    /// When the backend is not linked, does not load, or the device does not open.
+    /// When the backend is not linked, switched off or does not load, when it reported no such
+    /// device, or when the device does not open.
     pub fn open(&self, id: DeviceId) -> Result<CheckedDevice, RegistryError> {
         let source = self.source(id.backend)?;
+        if let Ok(status) = self.status() {
+            status.reported(id)?;
+        }
         let backend = source.load().map_err(|error| {
             let state = match error {
                 LoadError::Absent { .. } => BackendState::Absent,
@@ -189,14 +202,26 @@ impl Registry {
     /// When the registry is not initialised, the request can never be granted, or the wait ends
     /// with its deadline or is called off.
     pub fn lease(&self, request: &LeaseRequest) -> Result<Lease, RegistryError> {
-        let status = self.status()?;
+        // One look at both, so that a rescan in between cannot give a name another card.
+        let (status, scope) = {
+            let state = self.lock();
+            let status = state.status.as_ref().map(Arc::clone);
+            (status, state.leases.clone())
+        };
+        let Some(status) = status else {
+            return Err(self
+                .status()
+                .err()
+                .unwrap_or(RegistryError::NotInitialized { detecting: false }));
+        };
         let names = request.devices().iter().map(|name| {
             // An unknown name is left to the desk, which lists the known ones.
             let found = status.survey.find(name);
             found.map_or_else(|| name.clone(), |device| device.name.clone())
         });
         let names: Vec<String> = names.collect();
-        Ok(self.desk()?.lease(&request.clone().on(names))?)
+        let desk = self.lending.desk(&scope, &status)?;
+        Ok(desk.lease(&request.clone().on(names))?)
     }
 
     /// The desk behind [`lease`](Self::lease): who holds and who waits, and `try_lease`.
@@ -281,6 +306,15 @@ impl Registry {
             found: None,
         };
         let status = Arc::new(self.look(options, version)?);
+        for report in &status.survey.backends {
+            let (state, took) = (report.state, report.took);
+            let reason = report.reason.as_deref().unwrap_or("it answered");
+            tracing::debug!(backend = %report.id, ?state, ?took, "{reason}");
+        }
+        for device in &status.survey.devices {
+            let faces: Vec<String> = device.faces.iter().map(|f| f.id.to_string()).collect();
+            tracing::debug!(device = device.name, label = device.label, ?faces, "found");
+        }
         for warning in status.warnings() {
             tracing::warn!("{warning}");
         }
@@ -326,7 +360,8 @@ impl Registry {
                 reason: report.reason.clone().unwrap_or_default(),
             });
         }
-        let survey = Survey::unite(reports, devices);
+        let mut survey = Survey::unite(reports, devices);
+        survey.notes.extend(self.notes.iter().cloned());
         let capacity = Capacity::of(&survey, options.capacity, options.threads());
         Ok(Status {
             version,

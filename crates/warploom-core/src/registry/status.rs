@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::backend::BackendId;
+use crate::device::DeviceId;
 use crate::error::list;
 use crate::registry::capacity::Capacity;
 use crate::registry::error::RegistryError;
@@ -53,6 +54,21 @@ impl Status {
                 known: known.collect(),
             }
         })
+    }
+
+    /// Refuses a device that detection did not find, with the reason.
+    pub(super) fn reported(&self, id: DeviceId) -> Result<(), RegistryError> {
+        let name = id.to_string();
+        match self.survey.backend(id.backend) {
+            Some(report) if report.state != BackendState::Loaded => {
+                Err(RegistryError::Unavailable {
+                    backend: id.backend,
+                    state: report.state,
+                    reason: report.reason.clone().unwrap_or_default(),
+                })
+            }
+            _ => self.device(&name).map(drop),
+        }
     }
 
     /// Pipelines at once on a card.

@@ -16,6 +16,10 @@ pub(crate) use wrong::{CROWDED, HUGE, broken};
 use crate::kernels::Program;
 
 const U32: Param = Param::Scalar(DType::U32);
+/// How many elements of four bytes the shortest slice has.
+const N4: Param = Param::Count { element: 4 };
+/// How many elements of eight bytes the shortest slice has.
+const N8: Param = Param::Count { element: 8 };
 const I32: Param = Param::Scalar(DType::I32);
 const F32: Param = Param::Scalar(DType::F32);
 const F64: Param = Param::Scalar(DType::F64);

@@ -2,12 +2,12 @@
 
 use warploom_core::Param;
 
-use super::{F32, I32, U32, cuda, line, opencl, program};
+use super::{F32, I32, N4, U32, cuda, line, opencl, program};
 use crate::kernels::Program;
 
 program! {
     /// `y = a * x + y`.
-    SAXPY, "saxpy", [Param::Read, Param::ReadWrite, F32, U32], [64, 1, 1], f32,
+    SAXPY, "saxpy", [Param::Read, Param::ReadWrite, F32, N4], [64, 1, 1], f32,
     c: "KERNEL void saxpy(GLOBAL const float* x, GLOBAL float* y, float a, uint n) {
             uint i = GX;
             if (i < n) y[i] = a * x[i] + y[i];
@@ -33,7 +33,7 @@ program! {
 
 program! {
     /// `v = v * m + a`, wrapping; the order of two such launches shows in the result.
-    AFFINE, "affine", [Param::ReadWrite, U32, U32, U32], [64, 1, 1], u32,
+    AFFINE, "affine", [Param::ReadWrite, U32, U32, N4], [64, 1, 1], u32,
     c: "KERNEL void affine(GLOBAL uint* v, uint m, uint a, uint n) {
             uint i = GX;
             if (i < n) v[i] = v[i] * m + a;
@@ -58,7 +58,7 @@ program! {
 
 program! {
     /// `out = 3 * a + b + k`, with its number between the slices.
-    BLEND, "blend", [Param::Read, U32, Param::Read, Param::Write, U32], [64, 1, 1], u32,
+    BLEND, "blend", [Param::Read, U32, Param::Read, Param::Write, N4], [64, 1, 1], u32,
     c: "KERNEL void blend(GLOBAL const uint* a, uint k, GLOBAL const uint* b, GLOBAL uint* out, uint n) {
             uint i = GX;
             if (i < n) out[i] = a[i] * 3u + b[i] + k;
@@ -86,7 +86,7 @@ program! {
 
 program! {
     /// Each item writes its own coordinates.
-    PLACES, "places", [Param::Write, U32, U32, U32], [4, 4, 4], u32,
+    PLACES, "places", [Param::Write, U32, U32, N4], [4, 4, 4], u32,
     c: "KERNEL void places(GLOBAL uint* out, uint w, uint h, uint n) {
             uint x = GX, y = GY, z = GZ;
             uint i = (z * h + y) * w + x;
@@ -122,7 +122,7 @@ program! {
 
 program! {
     /// The bits of six numbers of three types.
-    NUMBERS, "numbers", [Param::Write, U32, I32, F32, F32, I32, U32, U32], [64, 1, 1], u32,
+    NUMBERS, "numbers", [Param::Write, U32, I32, F32, F32, I32, U32, N4], [64, 1, 1], u32,
     c: "KERNEL void numbers(GLOBAL uint* out, uint a, int b, float c, float d, int e, uint f, uint n) {
             if (GX == 0 && n >= 6) {
                 out[0] = a; out[1] = (uint)b; out[2] = BITS(c);

@@ -2,12 +2,12 @@
 
 use warploom_core::Param;
 
-use super::{F64, U32, cuda, line, opencl, program};
+use super::{F64, N4, N8, U32, cuda, line, opencl, program};
 use crate::kernels::Program;
 
 program! {
     /// `v = v * a + b` in 64 bits.
-    DOUBLE, "doubles", [Param::ReadWrite, F64, F64, U32], [64, 1, 1], f64,
+    DOUBLE, "doubles", [Param::ReadWrite, F64, F64, N8], [64, 1, 1], f64,
     c: "
         #ifdef __OPENCL_VERSION__
         #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -28,7 +28,7 @@ program! {
 
 program! {
     /// `v = v * v + 1` in 64 bits, wrapping.
-    LONG, "longs", [Param::ReadWrite, U32], [64, 1, 1], u64,
+    LONG, "longs", [Param::ReadWrite, N8], [64, 1, 1], u64,
     c: "#ifdef __OPENCL_VERSION__
         #define ULONG ulong
         #else
@@ -50,7 +50,7 @@ program! {
 program! {
     /// Takes as long as it is told: every item stirs a number `rounds` times eight times, then
     /// item `last` writes `tag` to the second word.
-    SPIN, "spin", [Param::ReadWrite, U32, U32, U32, U32], [64, 1, 1], u32,
+    SPIN, "spin", [Param::ReadWrite, U32, U32, U32, N4], [64, 1, 1], u32,
     c: "#define STIR x ^= x << 13; x ^= x >> 17; x ^= x << 5;
         KERNEL void spin(GLOBAL uint* v, uint rounds, uint last, uint tag, uint n) {
             uint x = GX * 2u + 1u;
@@ -96,7 +96,7 @@ program! {
 
 program! {
     /// Each work group turns its part around in memory the group shares.
-    TURN, "turn", [Param::ReadWrite, U32], [64, 1, 1], u32,
+    TURN, "turn", [Param::ReadWrite, N4], [64, 1, 1], u32,
     c: "KERNEL void turn(GLOBAL uint* v, uint n) {
             LOCAL uint tile[64];
             uint i = GX, l = LX;
@@ -136,7 +136,7 @@ program! {
     /// The sum of seven slices, each with its own weight: eight slices in one launch.
     EIGHT, "eight",
     [Param::Read, Param::Read, Param::Read, Param::Read, Param::Read, Param::Read, Param::Read,
-     Param::Write, U32], [64, 1, 1], u32,
+     Param::Write, N4], [64, 1, 1], u32,
     c: "KERNEL void eight(GLOBAL const uint* a, GLOBAL const uint* b, GLOBAL const uint* c,
                           GLOBAL const uint* d, GLOBAL const uint* e, GLOBAL const uint* f,
                           GLOBAL const uint* g, GLOBAL uint* out, uint n) {
@@ -174,7 +174,7 @@ program! {
 
 program! {
     /// `a * b + c`, `a / b` or the root of `a`, as told.
-    EXACT, "exact", [Param::Read, Param::Read, Param::Read, Param::Write, U32, U32], [64, 1, 1], f32,
+    EXACT, "exact", [Param::Read, Param::Read, Param::Read, Param::Write, U32, N4], [64, 1, 1], f32,
     c: "KERNEL void exact(GLOBAL const float* a, GLOBAL const float* b, GLOBAL const float* c,
                           GLOBAL float* out, uint op, uint n) {
             uint i = GX;

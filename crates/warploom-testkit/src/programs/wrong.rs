@@ -2,13 +2,13 @@
 
 use warploom_core::{KernelSource, Language, Param};
 
-use super::{U32, cuda, opencl};
+use super::{N4, cuda, opencl};
 use crate::kernels::Program;
 
 /// What no compiler accepts.
 const BROKEN: &Program = &Program {
     name: "broken",
-    params: &[Param::Write, U32],
+    params: &[Param::Write, N4],
     group: [64, 1, 1],
     element: 4,
     opencl: opencl!("KERNEL void broken(GLOBAL uint* v, uint n) { v[0] = undeclared_thing; }"),

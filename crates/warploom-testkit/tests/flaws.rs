@@ -83,15 +83,23 @@ caught! {
     queues_serial: QueuesSerial => "timing::queues_overlap";
 }
 
+/// Some flaws show only when two threads meet, which a busy machine may prevent once or twice.
+const TRIES: usize = 5;
+
 fn is_caught(flaw: Flaw, case: &str) {
-    let backend = match flaw {
-        Flaw::OpensFirst => two_devices(),
-        _ => one_device(),
-    };
-    let reports = suite(backend.flawed(flaw), case);
-    assert!(!reports.is_empty(), "there is no case {case}");
-    let caught = reports.iter().any(CaseReport::failed);
-    assert!(caught, "{flaw:?} is not caught by {case}: {reports:?}");
+    let mut reports = Vec::new();
+    for _ in 0..TRIES {
+        let backend = match flaw {
+            Flaw::OpensFirst => two_devices(),
+            _ => one_device(),
+        };
+        reports = suite(backend.flawed(flaw), case);
+        assert!(!reports.is_empty(), "there is no case {case}");
+        if reports.iter().any(CaseReport::failed) {
+            return;
+        }
+    }
+    panic!("{flaw:?} is not caught by {case} in {TRIES} tries: {reports:?}");
 }
 
 #[test]

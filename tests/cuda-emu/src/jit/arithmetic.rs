@@ -58,6 +58,13 @@ impl Translator<'_, '_> {
         let [target, a, b] = operands else {
             return Err(modifiers.error("has three operands"));
         };
+        if matches!(ty, Type::U16x2 | Type::S16x2) && op == Integer::Add {
+            let values = [self.read(a, ty)?, self.read(b, ty)?];
+            let value = self.in_halves(ty, &values, |this, _, values| {
+                this.builder.ins().iadd(values[0], values[1])
+            });
+            return self.write(target, ty, value);
+        }
         if !ty.is_integer() {
             return self.real(real, modifiers, ty, target, &[a, b]);
         }
@@ -318,27 +325,47 @@ impl Translator<'_, '_> {
         let Some((target, sources @ [_, _, ..])) = operands.split_first() else {
             return Err(modifiers.error("has at least three operands"));
         };
-        if !ty.is_integer() {
+        let is_pair = matches!(ty, Type::U16x2 | Type::S16x2);
+        if !ty.is_integer() && !is_pair {
             let real = if is_min { Real::Min } else { Real::Max };
             let sources: Vec<&Operand> = sources.iter().collect();
             return self.real(real, modifiers, ty, target, &sources);
         }
-        expect_integer(modifiers, ty)?;
+        if !is_pair {
+            expect_integer(modifiers, ty)?;
+        }
         let [a, b] = sources else {
             return Err(modifiers.error("has three operands"));
         };
-        let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
-        let mut value = match (is_min, ty.is_signed()) {
+        let values = [self.read(a, ty)?, self.read(b, ty)?];
+        let is_signed = matches!(ty, Type::S16 | Type::S32 | Type::S64 | Type::S16x2);
+        let relu = is_signed && modifiers.flag("relu");
+        let value = self.in_halves(ty, &values, |this, _, values| {
+            this.integer_extreme(is_min, is_signed, relu, values[0], values[1])
+        });
+        self.write(target, ty, value)
+    }
+
+    fn integer_extreme(
+        &mut self,
+        is_min: bool,
+        is_signed: bool,
+        relu: bool,
+        a: Value,
+        b: Value,
+    ) -> Value {
+        let value = match (is_min, is_signed) {
             (true, true) => self.builder.ins().smin(a, b),
             (true, false) => self.builder.ins().umin(a, b),
             (false, true) => self.builder.ins().smax(a, b),
             (false, false) => self.builder.ins().umax(a, b),
         };
-        if ty.is_signed() && modifiers.flag("relu") {
-            let zero = self.constant(native(ty), 0);
-            value = self.builder.ins().smax(value, zero);
+        if !relu {
+            return value;
         }
-        self.write(target, ty, value)
+        let ty = self.type_of(value);
+        let zero = self.constant(ty, 0);
+        self.builder.ins().smax(value, zero)
     }
 
     pub(super) fn absolute(

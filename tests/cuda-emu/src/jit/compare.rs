@@ -5,7 +5,6 @@ use cranelift_codegen::ir::types::{F32, I16, I32};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::operand::native;
-use super::reals::half_of;
 use super::translate::Translator;
 use crate::ptx::{Modifiers, Operand, PtxError, Type};
 
@@ -141,16 +140,12 @@ impl Translator<'_, '_> {
             Operand::Pair(first, second) => (&**first, Some(&**second)),
             single => (single, None),
         };
-        if let Some(half) = half_of(ty) {
+        if let Some(half) = ty.half() {
             let Some(second) = second else {
                 return Err(modifiers.error("compares two pairs and needs two results"));
             };
             for (place, target) in [(0, first), (16, second)] {
-                let halves = [a, b].map(|value| {
-                    let moved = self.builder.ins().ushr_imm_s(value, place);
-                    self.builder.ins().ireduce(I16, moved)
-                });
-                let found = self.compared(modifiers, name, flush, half, halves)?;
+                let found = self.halves_compared(modifiers, name, flush, half, [a, b], place)?;
                 let found = self.combined(other, found);
                 self.write(target, Type::Pred, found)?;
             }
@@ -185,19 +180,56 @@ impl Translator<'_, '_> {
             _ => return Err(modifiers.error("has another number of operands")),
         };
         let (a, b) = (self.read(a, ty)?, self.read(b, ty)?);
-        let truth = match target_ty {
-            Type::U32 | Type::S32 => 0xffff_ffff,
-            Type::F32 => 0x3f80_0000,
-            Type::U16 | Type::S16 => 0xffff,
-            Type::F16 => 0x3c00,
-            Type::Bf16 => 0x3f80,
+        let truth = match (target_ty, ty.half()) {
+            (Type::U32 | Type::S32, _) => 0xffff_ffff,
+            (Type::U16 | Type::S16, None) => 0xffff,
+            (Type::F32, None) => 0x3f80_0000,
+            (Type::F16, None) => 0x3c00,
+            (Type::Bf16, None) => 0x3f80,
+            (Type::F16x2, Some(_)) => 0x3c00_3c00,
+            (Type::Bf16x2, Some(_)) => 0x3f80_3f80,
             _ => return Err(modifiers.error("is not supported for this type")),
         };
-        let found = self.compared(modifiers, name, flush, ty, [a, b])?;
-        let found = self.combined(other, found);
-        let (truth, zero) = (self.bits(target_ty, truth), self.bits(target_ty, 0));
-        let value = self.builder.ins().select(found, truth, zero);
+        let truth = self.bits(target_ty, truth);
+        let value = if let Some(half) = ty.half() {
+            let low = self.halves_compared(modifiers, name, flush, half, [a, b], 0)?;
+            let high = self.halves_compared(modifiers, name, flush, half, [a, b], 16)?;
+            let (low, high) = (self.combined(other, low), self.combined(other, high));
+            self.masked_halves(truth, low, high)
+        } else {
+            let found = self.compared(modifiers, name, flush, ty, [a, b])?;
+            let found = self.combined(other, found);
+            let zero = self.bits(target_ty, 0);
+            self.builder.ins().select(found, truth, zero)
+        };
         self.write(target, target_ty, value)
+    }
+
+    /// Compares the halves at a place of two pairs.
+    fn halves_compared(
+        &mut self,
+        modifiers: &Modifiers<'_>,
+        name: &str,
+        flush: bool,
+        half: Type,
+        pairs: [Value; 2],
+        place: i64,
+    ) -> Result<Value, PtxError> {
+        let halves = pairs.map(|pair| {
+            let moved = self.builder.ins().ushr_imm_s(pair, place);
+            self.builder.ins().ireduce(I16, moved)
+        });
+        self.compared(modifiers, name, flush, half, halves)
+    }
+
+    /// The halves of `word` for which the conditions hold; zeros for the others.
+    fn masked_halves(&mut self, word: Value, low: Value, high: Value) -> Value {
+        let zero = self.int32(0);
+        let (low_mask, high_mask) = (self.int32(0xffff), self.int32(0xffff_0000));
+        let low = self.builder.ins().select(low, low_mask, zero);
+        let high = self.builder.ins().select(high, high_mask, zero);
+        let mask = self.builder.ins().bor(low, high);
+        self.builder.ins().band(word, mask)
     }
 
     /// `selp`.

@@ -89,15 +89,6 @@ pub(super) fn format(ty: Type) -> Option<Format> {
     })
 }
 
-/// The type of one half of a pair.
-pub(super) fn half_of(ty: Type) -> Option<Type> {
-    match ty {
-        Type::F16x2 => Some(Type::F16),
-        Type::Bf16x2 => Some(Type::Bf16),
-        _ => None,
-    }
-}
-
 impl Translator<'_, '_> {
     pub(super) fn real(
         &mut self,
@@ -132,7 +123,7 @@ impl Translator<'_, '_> {
         values: &[Value],
         compute: impl Fn(&mut Self, Type, &[Value]) -> Value,
     ) -> Value {
-        let Some(half) = half_of(ty) else {
+        let Some(half) = ty.half() else {
             return compute(self, ty, values);
         };
         let mut parts = [0, 16].map(|place| {

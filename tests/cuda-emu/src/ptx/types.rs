@@ -17,6 +17,8 @@ pub(crate) enum Type {
     S16,
     S32,
     S64,
+    U16x2,
+    S16x2,
     F16,
     F16x2,
     Bf16,
@@ -40,6 +42,8 @@ const NAMES: &[(&str, Type)] = &[
     ("s16", Type::S16),
     ("s32", Type::S32),
     ("s64", Type::S64),
+    ("u16x2", Type::U16x2),
+    ("s16x2", Type::S16x2),
     ("f16", Type::F16),
     ("f16x2", Type::F16x2),
     ("bf16", Type::Bf16),
@@ -64,10 +68,28 @@ impl Type {
         match self {
             Self::Pred | Self::B8 | Self::U8 | Self::S8 => 1,
             Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
-            Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 => 4,
+            Self::B32
+            | Self::U32
+            | Self::S32
+            | Self::F32
+            | Self::U16x2
+            | Self::S16x2
+            | Self::F16x2
+            | Self::Bf16x2 => 4,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
             Self::B128 => 16,
         }
+    }
+
+    /// The type of each of two numbers that share 32 bits.
+    pub(crate) fn half(self) -> Option<Self> {
+        Some(match self {
+            Self::U16x2 => Self::U16,
+            Self::S16x2 => Self::S16,
+            Self::F16x2 => Self::F16,
+            Self::Bf16x2 => Self::Bf16,
+            _ => return None,
+        })
     }
 
     pub(crate) fn bits(self) -> u32 {
@@ -146,7 +168,7 @@ mod tests {
                 known.is_unsigned(),
                 known.is_untyped(),
                 known.is_float(),
-                matches!(known, Type::Pred | Type::F16x2 | Type::Bf16x2),
+                known.half().is_some() || *known == Type::Pred,
             ];
             let count = sorts.into_iter().filter(|sort| *sort).count();
             assert_eq!(count, 1, "{name}");

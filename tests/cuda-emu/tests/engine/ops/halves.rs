@@ -257,6 +257,30 @@ fn pairs_are_two_halves() {
             let wanted = holds(0) | holds(16) << 1;
             (found == wanted).then_some(()).ok_or(wanted)
         });
+        // As numbers in each half, and as masks.
+        let one = (kind.narrow)(1.0);
+        let body = format!(
+            "set.lt.{0}x2.{0}x2 %d32, %a32, %b32; set.geu.u32.{0}x2 %e32, %a32, %b32;",
+            kind.name
+        );
+        check_that(&body, Out::Two, &inputs, |[a, b, _], found| {
+            let less = |place: u32| {
+                let part = |word: u64| (kind.wide)(word >> place & 0xffff);
+                part(a) < part(b)
+            };
+            let pick = |value: u64, wanted: bool| {
+                let half = |place: u32| {
+                    if less(place) == wanted {
+                        value << place
+                    } else {
+                        0
+                    }
+                };
+                half(0) | half(16)
+            };
+            let wanted = pick(0xffff, false) << 32 | pick(one, true);
+            (found == wanted).then_some(()).ok_or(wanted)
+        });
     }
 }
 

@@ -96,3 +96,24 @@ fn video_instructions() {
         }
     }
 }
+
+#[test]
+fn two_integers_of_16_bits() {
+    let halves = |word: u64, signed: bool| [part(word, 0, 16, signed), part(word, 16, 16, signed)];
+    let pack = |[low, high]: [i64; 2]| (high as u64 & 0xffff) << 16 | (low as u64 & 0xffff);
+    for (ty, signed) in [("u16x2", false), ("s16x2", true)] {
+        let go = |opcode: &str, combine: fn(i64, i64) -> i64| {
+            let body = format!("{opcode}.{ty} %d32, %a32, %b32;");
+            check(&body, Out::D32, &words(1000), |a, b, _| {
+                let (a, b) = (halves(a, signed), halves(b, signed));
+                pack([combine(a[0], b[0]), combine(a[1], b[1])])
+            });
+        };
+        go("add", |a, b| a + b);
+        go("min", i64::min);
+        go("max", i64::max);
+        if signed {
+            go("max.relu", |a, b| a.max(b).max(0));
+        }
+    }
+}

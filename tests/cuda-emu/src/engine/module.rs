@@ -10,6 +10,8 @@ use crate::ptx::PtxError;
 pub struct Options {
     /// Spend less time on compiling, more on running.
     pub quick: bool,
+    /// Use only instructions that every processor of this kind has.
+    pub baseline: bool,
 }
 
 /// A loaded module. Cheap to clone; kernels keep it alive.

@@ -275,3 +275,67 @@ impl Directive {
         padded
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_c_prints_them() {
+        let plain = Directive::default();
+        let three = Directive {
+            precision: Some(3),
+            ..Directive::default()
+        };
+        let wide = Directive {
+            width: 9,
+            zero: true,
+            plus: true,
+            precision: Some(2),
+            ..Directive::default()
+        };
+        let cases = [
+            ('f', 1.5, &plain, "1.500000"),
+            ('f', -0.0005, &three, "-0.001"),
+            ('f', 2.125, &wide, "+00002.12"),
+            ('e', 12345.678, &plain, "1.234568e+04"),
+            ('E', 0.000_012, &three, "1.200E-05"),
+            ('g', 0.0001, &plain, "0.0001"),
+            ('g', 0.000_01, &plain, "1e-05"),
+            ('g', 123_456.0, &plain, "123456"),
+            ('g', 1_234_567.0, &plain, "1.23457e+06"),
+            ('g', 100.0, &plain, "100"),
+            ('g', 0.0, &plain, "0"),
+            ('f', f64::INFINITY, &plain, "inf"),
+            ('f', f64::NEG_INFINITY, &plain, "-inf"),
+            ('g', f64::NAN, &plain, "nan"),
+        ];
+        for (conversion, value, directive, wanted) in cases {
+            assert_eq!(
+                float(conversion, value, directive),
+                wanted,
+                "%{conversion} {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn padding() {
+        let with = |left, zero, width| Directive {
+            left,
+            zero,
+            width,
+            ..Directive::default()
+        };
+        assert_eq!(with(false, false, 6).pad("-", "42"), "   -42");
+        assert_eq!(with(false, true, 6).pad("-", "42"), "-00042");
+        assert_eq!(with(true, true, 6).pad("-", "42"), "-42   ");
+        assert_eq!(with(true, false, 4).pad_text("ab"), "ab  ");
+        assert_eq!(with(false, false, 4).pad_text("ab"), "  ab");
+        let long = Directive {
+            precision: Some(5),
+            ..Directive::default()
+        };
+        assert_eq!(digits("42", &long), "00042");
+    }
+}

@@ -12,7 +12,7 @@ use super::routine::Routine;
 use super::survey::Surveys;
 use super::translate::{self, Unit};
 use crate::engine::{Entry, GlobalVar, Header, Options, ParamLayout, Relocation, Target};
-use crate::exec::ThreadContext;
+use crate::exec::{ThreadContext, numbers};
 use crate::ptx::{self, Function, ModuleTree, PtxError, Signature, StateSpace, Symbol};
 
 /// A compiled function: context, parameters, results; zero, or one if the thread ends.
@@ -210,18 +210,25 @@ fn new_jit(options: &Options) -> Result<JITModule, PtxError> {
         ("enable_verifier", checks),
         ("is_pic", "false"),
         ("use_colocated_libcalls", "false"),
+        // Large frames touch each page of the stack, so that its guard page is never jumped over.
+        ("probestack_strategy", "inline"),
     ];
     for (name, value) in values {
         let set = flags.set(name, value);
         set.map_err(|error| failed(error.to_string()))?;
     }
-    let isa = cranelift_native::builder().map_err(|error| failed(error.to_owned()))?;
+    let isa = cranelift_native::builder_with_options(!options.baseline);
+    let isa = isa.map_err(|error| failed(error.to_owned()))?;
     let isa = isa.finish(settings::Flags::new(flags));
     let isa = isa.map_err(|error| failed(error.to_string()))?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     for routine in Routine::ALL {
         let spec = routine.spec();
         builder.symbol(spec.name, spec.address);
+    }
+    // Processors without an instruction for these call them, wherever they come from.
+    for (name, address) in numbers::library() {
+        builder.symbol(name, address);
     }
     Ok(JITModule::new(builder))
 }

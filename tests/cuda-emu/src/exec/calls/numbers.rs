@@ -36,3 +36,49 @@ pub(crate) extern "C" fn permute(mode: u32, a: u32, b: u32, selector: u32) -> u3
 pub(crate) extern "C" fn find_set(mask: u32, base: u32, offset: u32) -> u32 {
     math::find_set(mask, base, offset.cast_signed())
 }
+
+/// Functions of the mathematical library that the code generator may call, by their C names.
+pub(crate) fn library() -> [(&'static str, *const u8); 10] {
+    extern "C" fn ceil(x: f64) -> f64 {
+        x.ceil()
+    }
+    extern "C" fn ceilf(x: f32) -> f32 {
+        x.ceil()
+    }
+    extern "C" fn floor(x: f64) -> f64 {
+        x.floor()
+    }
+    extern "C" fn floorf(x: f32) -> f32 {
+        x.floor()
+    }
+    extern "C" fn trunc(x: f64) -> f64 {
+        x.trunc()
+    }
+    extern "C" fn truncf(x: f32) -> f32 {
+        x.trunc()
+    }
+    extern "C" fn nearbyint(x: f64) -> f64 {
+        x.round_ties_even()
+    }
+    extern "C" fn nearbyintf(x: f32) -> f32 {
+        x.round_ties_even()
+    }
+    extern "C" fn fma(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+    extern "C" fn fmaf(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+    [
+        ("ceil", ceil as *const u8),
+        ("ceilf", ceilf as *const u8),
+        ("floor", floor as *const u8),
+        ("floorf", floorf as *const u8),
+        ("trunc", trunc as *const u8),
+        ("truncf", truncf as *const u8),
+        ("nearbyint", nearbyint as *const u8),
+        ("nearbyintf", nearbyintf as *const u8),
+        ("fma", fma as *const u8),
+        ("fmaf", fmaf as *const u8),
+    ]
+}

@@ -43,6 +43,7 @@ fn check_batch(first: u64) {
     let text = text::module(&programs);
     let options = Options {
         quick: first / BATCH % 4 == 3,
+        baseline: first / BATCH % 3 == 2,
     };
     let module = match Module::load(&text, &options) {
         Ok(module) => module,

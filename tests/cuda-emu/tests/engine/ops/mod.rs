@@ -6,6 +6,7 @@ mod bits;
 mod compare;
 mod convert;
 mod floats;
+mod flow;
 mod half_conversions;
 mod halves;
 mod integers;

@@ -178,18 +178,10 @@ impl Translator<'_, '_> {
             )));
         }
         let body = self.unit.body;
-        let formal = |list: &[usize]| list.iter().position(|formal| formal == number);
-        let signature = &self.unit.function.signature;
-        if let Some(place) = formal(&body.params) {
-            return Ok(Some((
-                self.params,
-                signature.params[place].offset.cast_signed(),
-            )));
-        }
-        if let Some(place) = formal(&body.returns) {
-            return Ok(Some((
-                self.returns,
-                signature.returns[place].offset.cast_signed(),
+        if body.params.contains(number) || body.returns.contains(number) {
+            return Err(self.error(format!(
+                "`{}`, a formal parameter, as an argument",
+                variable.name
             )));
         }
         let slot = self.outgoing;

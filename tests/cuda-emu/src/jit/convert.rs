@@ -32,6 +32,15 @@ fn number(ty: Type) -> Option<Number> {
     })
 }
 
+/// Whether integers of one type have values that another one has not.
+fn can_exceed(to: Type, from: Type) -> bool {
+    match (to.is_signed(), from.is_signed()) {
+        (false, true) => true,
+        (true, false) => from.bits() >= to.bits(),
+        _ => from.bits() > to.bits(),
+    }
+}
+
 /// Refuses what is no conversion between numbers.
 fn expect_convertible(
     modifiers: &Modifiers<'_>,
@@ -42,6 +51,9 @@ fn expect_convertible(
     let is_number = |ty: Type| (ty.is_integer() && !ty.is_untyped()) || ty.is_float();
     if !is_number(to) || !is_number(from) {
         return Err(modifiers.error("is not supported for these types"));
+    }
+    if style.saturate && to.is_integer() && from.is_integer() && !can_exceed(to, from) {
+        return Err(modifiers.error("saturates although every value fits"));
     }
     let is_to_integer = to.is_integer() && from.is_float();
     if is_to_integer && style.whole.is_none() {

@@ -103,7 +103,12 @@ impl Translator<'_, '_> {
             // Full range, two units in the last place: a bound that the exact quotient keeps.
             modifiers.ignore(&["full"]);
         }
-        if format(ty).is_none() || (style.flush && ty == Type::F64) {
+        let is_double = ty == Type::F64;
+        let is_brain = matches!(ty, Type::Bf16 | Type::Bf16x2);
+        if format(ty).is_none()
+            || (style.flush && (is_double || is_brain))
+            || (style.saturate && (is_double || is_brain))
+        {
             return Err(modifiers.error("is not supported for this type"));
         }
         let values = sources

@@ -21,6 +21,19 @@ fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
 }
 
 impl Translator<'_, '_> {
+    /// The forms without a mask ended with architecture 7.0.
+    fn expect_old(&self, modifiers: &Modifiers<'_>) -> Result<(), PtxError> {
+        let header = &self.unit.tree.header;
+        let digits = header.target.trim_start_matches("sm_");
+        let digits = digits.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+        let is_new = digits.parse::<u32>().is_ok_and(|number| number >= 70);
+        if is_new && header.version >= (6, 4) {
+            let what = format!("needs `.sync` for {}", header.target);
+            return Err(modifiers.error(&what));
+        }
+        Ok(())
+    }
+
     /// Meets the other lanes. The reply has a value in its lower half and a predicate in bit 32.
     pub(super) fn together(
         &mut self,
@@ -79,7 +92,10 @@ impl Translator<'_, '_> {
             .ok_or_else(|| modifiers.error("names no mode"))?;
         let ty = modifiers.ty()?;
         let (target, a, b, c, mask) = match (operands, is_sync) {
-            ([target, a, b, c], false) => (target, a, b, c, None),
+            ([target, a, b, c], false) => {
+                self.expect_old(modifiers)?;
+                (target, a, b, c, None)
+            }
             ([target, a, b, c, mask], true) => (target, a, b, c, Some(mask)),
             _ => return Err(modifiers.error("has another number of operands")),
         };
@@ -119,7 +135,10 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("is not supported for this type"));
         }
         let (target, a, mask) = match (operands, is_sync) {
-            ([target, a], false) => (target, a, None),
+            ([target, a], false) => {
+                self.expect_old(modifiers)?;
+                (target, a, None)
+            }
             ([target, a, mask], true) => (target, a, Some(mask)),
             _ => return Err(modifiers.error("has another number of operands")),
         };

@@ -7,7 +7,7 @@ use super::program::{
 };
 
 pub(super) fn module(programs: &[Program]) -> String {
-    let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
+    let mut text = ".version 8.8\n.target sm_100\n.address_size 64\n".to_owned();
     for program in programs {
         text += &kernel(program);
     }

@@ -91,7 +91,14 @@ fn arguments_in_registers_and_numbers() {
 }
 .func (.param .b32 out) pass (.param .b32 a)
 {
-    call (out), weigh, (a, 2, 0f40400000);
+    .reg .b32 %r<4>;
+    .param .b32 there;
+    .param .b32 back;
+    ld.param.u32 %r1, [a];
+    st.param.b32 [there], %r1;
+    call (back), weigh, (there, 2, 0f40400000);
+    ld.param.b32 %r2, [back];
+    st.param.b32 [out], %r2;
     ret;
 }",
         "    mov.u64 %rd2, 7;
@@ -205,8 +212,9 @@ fn functions_have_other_names_and_may_come_later() {
     st.param.b32 [out], %r1;
     ret;
 }
-.alias double, twice;",
-        "    call (%r3), double, (%r1);
+.func (.param .b32 out) doubled (.param .b32 a);
+.alias doubled, twice;",
+        "    call (%r3), doubled, (%r1);
     call.uni (%r2), later, (%r3);",
     ) + ".weak .func (.param .b32 out) later (.param .b32 a)
 {

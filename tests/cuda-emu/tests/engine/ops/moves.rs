@@ -190,7 +190,7 @@ fn loads_with_all_their_words() {
         "st.volatile.u32",
         "st.relaxed.gpu.global.u32",
         "st.release.sys.global.u32",
-        "st.global.cs.L1::no_allocate.u32",
+        "st.global.L1::no_allocate.u32",
     ] {
         let body = format!(
             "prefetch.global.L2 [%in]; prefetchu.L1 [%in]; {store} [%in+4], %b32; ld.global.u64 %d64, [%in];"

@@ -44,6 +44,11 @@ fn opcodes_and_modifiers() {
         ("cvt.f32.u32 %f1;", "has another number of operands"),
         ("cvt.s32.f32 %r1, %f1;", "needs a rounding to whole numbers"),
         ("atom.global.mul.u32 %r1, [%rd1], 2;", "names no operation"),
+        ("vote.any.pred %p1, %p2;", "needs `.sync` for sm_80"),
+        (
+            "cvt.sat.u32.u16 %r1, %h1;",
+            "saturates although every value fits",
+        ),
         ("bar.async 0;", "is not supported"),
         ("mul.u32 %r1, %r2, %r3;", "needs `.lo`, `.hi` or `.wide`"),
     ];

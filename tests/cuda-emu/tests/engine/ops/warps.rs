@@ -5,9 +5,13 @@ use crate::rig::{Noise, Rig, Shape};
 
 /// Runs `body` in `threads` threads; `%a` is the input of the thread, `%d` and `%pd` the results.
 fn run(body: &str, inputs: &[u64]) -> Vec<(u32, bool)> {
+    run_for("sm_100", body, inputs)
+}
+
+fn run_for(target: &str, body: &str, inputs: &[u64]) -> Vec<(u32, bool)> {
     let text = format!(
         ".version 8.6
-.target sm_100
+.target {target}
 .address_size 64
 .visible .entry k(.param .u64 from, .param .u64 to)
 {{
@@ -99,7 +103,8 @@ fn shuffles() {
     }
     // The old form, and operands in registers.
     let body = "mov.b32 %b, 3; mov.b32 %c, 31; shfl.down.b32 %d, %a, %b, %c;";
-    for (thread, (found, _)) in run(body, &values[..32]).into_iter().enumerate() {
+    let found = run_for("sm_60", body, &values[..32]);
+    for (thread, (found, _)) in found.into_iter().enumerate() {
         let source = if thread + 3 < 32 { thread + 3 } else { thread };
         assert_eq!(u64::from(found), values[source]);
     }
@@ -128,12 +133,16 @@ fn votes() {
             .map(|(lane, v)| (*v as u32) << lane)
             .sum();
         for sync in [".sync", ""] {
-            let mask = if sync.is_empty() { "" } else { ", 0xffffffff" };
-            let all = run(&format!("vote{sync}.all.pred %pd, %pa{mask};"), &values);
-            let any = run(&format!("vote{sync}.any.pred %pd, %pa{mask};"), &values);
-            let none = run(&format!("vote{sync}.any.pred %pd, !%pa{mask};"), &values);
-            let uni = run(&format!("vote{sync}.uni.pred %pd, %pa{mask};"), &values);
-            let bits = run(&format!("vote{sync}.ballot.b32 %d, %pa{mask};"), &values);
+            let (mask, target) = match sync {
+                "" => ("", "sm_60"),
+                _ => (", 0xffffffff", "sm_90"),
+            };
+            let go = |rest: &str| run_for(target, &format!("vote{sync}.{rest}{mask};"), &values);
+            let all = go("all.pred %pd, %pa");
+            let any = go("any.pred %pd, %pa");
+            let none = go("any.pred %pd, !%pa");
+            let uni = go("uni.pred %pd, %pa");
+            let bits = go("ballot.b32 %d, %pa");
             for lane in 0..values.len() {
                 assert_eq!(all[lane].1, values.iter().all(|v| *v == 1));
                 assert_eq!(any[lane].1, values.contains(&1));

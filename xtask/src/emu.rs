@@ -74,7 +74,7 @@ pub(crate) fn run(project: &Project, flags: &flags::Emu) -> Result<ExitCode> {
     let Some((program, args)) = flags.command.split_first() else {
         bail!("there is nothing to run: put a command behind `--`");
     };
-    let mut folders = vec![driver(project)?];
+    let mut folders = vec![driver(project, "--lib")?];
     match wheels::fetch(project, flags.nvrtc.unwrap_or(NVRTC_13)) {
         Ok(nvrtc) => folders.push(nvrtc.folder()),
         // Who asked for one version does not want another, and CI wants all there is.
@@ -90,15 +90,17 @@ pub(crate) fn run(project: &Project, flags: &flags::Emu) -> Result<ExitCode> {
     Ok(passed_on(task.status()?))
 }
 
-/// Builds the emulator, and answers with a folder in which it has the driver's name.
-pub(crate) fn driver(project: &Project) -> Result<PathBuf> {
+/// Builds the emulator, and answers with a folder in which it has the driver's name. `targets` is
+/// `--lib`, or `--all-targets` where its tests are built too: their dependencies' features change
+/// its own, and this way it is compiled once.
+pub(crate) fn driver(project: &Project, targets: &str) -> Result<PathBuf> {
     if !cfg!(target_os = "linux") {
         bail!("the emulator takes a driver's place through LD_LIBRARY_PATH, which only Linux has");
     }
     if project.package(EMULATOR).is_none() {
         bail!("this workspace has no package `{EMULATOR}`");
     }
-    let built = Artifacts::build(project, ["--package", EMULATOR, "--lib"])?;
+    let built = Artifacts::build(project, ["--package", EMULATOR, targets])?;
     let library = built.shared_library(EMULATOR)?;
     let folder = project.target.join("emu");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;

@@ -64,7 +64,7 @@ impl Translator<'_, '_> {
             return Err(modifiers.error("has a register and an address as operands"));
         };
         let targets = self.vector(target, lanes)?;
-        let bytes = ty.bytes() * lanes;
+        let bytes = vector_bytes(modifiers, space, ty, lanes)?;
         let (base, offset) = self.place(space, address, bytes, Access::Read)?;
         let mut at = offset;
         for target in targets {
@@ -104,7 +104,7 @@ impl Translator<'_, '_> {
             .into_iter()
             .map(|source| self.read_narrowed(source, ty))
             .collect::<Result<Vec<_>, _>>()?;
-        let bytes = ty.bytes() * lanes;
+        let bytes = vector_bytes(modifiers, space, ty, lanes)?;
         let (base, offset) = self.place(space, address, bytes, Access::Write)?;
         let mut at = offset;
         for value in values {
@@ -374,6 +374,21 @@ fn lanes(modifiers: &Modifiers<'_>) -> u32 {
         _ => None,
     };
     modifiers.find(known).unwrap_or(1)
+}
+
+/// The length of a vector access: up to 16 bytes, and 32 in global memory.
+fn vector_bytes(
+    modifiers: &Modifiers<'_>,
+    space: StateSpace,
+    ty: Type,
+    lanes: u32,
+) -> Result<u32, PtxError> {
+    let bytes = ty.bytes() * lanes;
+    let most = if space == StateSpace::Global { 32 } else { 16 };
+    if bytes <= most {
+        return Ok(bytes);
+    }
+    Err(modifiers.error(&format!("moves {bytes} bytes, at most {most} are possible")))
 }
 
 /// `prefetch` and `prefetchu`: advice.

@@ -90,15 +90,13 @@ fn restore(out: &mut Writer) {
     out.line(&format!("add.u64 %global, %to, {start};"));
     let spaces = ["global", "shared", "local"];
     for (space, at) in spaces.into_iter().zip((start..).step_by(SCRATCH)) {
-        for step in (0..SCRATCH).step_by(32) {
-            for word in 0..4 {
-                out.line(&format!(
-                    "ld.param.u64 %w{word}, [state+{}];",
-                    at + step + word * 8
-                ));
+        for step in (0..SCRATCH).step_by(16) {
+            for word in 0..2 {
+                let place = at + step + word * 8;
+                out.line(&format!("ld.param.u64 %w{word}, [state+{place}];"));
             }
             out.line(&format!(
-                "st.{space}.v4.u64 [%{space}+{step}], {{%w0, %w1, %w2, %w3}};"
+                "st.{space}.v2.u64 [%{space}+{step}], {{%w0, %w1}};"
             ));
         }
     }
@@ -126,14 +124,10 @@ fn save(out: &mut Writer) {
     let start = registers().len() * 8;
     for (load, at) in [("ld.shared", 1), ("ld", 2)] {
         let from = if at == 1 { "%shared" } else { "%generic" };
-        for step in (0..SCRATCH).step_by(32) {
-            out.line(&format!(
-                "{load}.v4.u64 {{%w0, %w1, %w2, %w3}}, [{from}+{step}];"
-            ));
+        for step in (0..SCRATCH).step_by(16) {
+            out.line(&format!("{load}.v2.u64 {{%w0, %w1}}, [{from}+{step}];"));
             let to = start + at * SCRATCH + step;
-            out.line(&format!(
-                "st.global.v4.u64 [%to+{to}], {{%w0, %w1, %w2, %w3}};"
-            ));
+            out.line(&format!("st.global.v2.u64 [%to+{to}], {{%w0, %w1}};"));
         }
     }
 }

@@ -44,6 +44,10 @@ fn opcodes_and_modifiers() {
         ("cvt.f32.u32 %f1;", "has another number of operands"),
         ("cvt.s32.f32 %r1, %f1;", "needs a rounding to whole numbers"),
         ("atom.global.mul.u32 %r1, [%rd1], 2;", "names no operation"),
+        (
+            "ld.shared.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [tile];",
+            "moves 32 bytes, at most 16 are possible",
+        ),
         ("vote.any.pred %p1, %p2;", "needs `.sync` for sm_80"),
         (
             "cvt.sat.u32.u16 %r1, %h1;",

@@ -18,7 +18,7 @@ pub struct Launch<'a> {
     pub block: [u32; 3],
     /// Bytes of shared memory behind the kernel's own, for `extern __shared__`.
     pub dynamic_shared: u32,
-    /// Parameters, laid out as [`Kernel::params`] says.
+    /// Parameters, laid out as [`Entry::params`](super::Entry::params) says.
     pub params: &'a [u8],
     /// Address of each variable, in the order of [`Module::globals`](super::Module::globals).
     pub globals: &'a [u64],
@@ -56,9 +56,11 @@ pub struct Rules {
     /// Whether threads of a block may meet at different `bar.sync` instructions without a count,
     /// which CUDA leaves undefined and hardware mostly allows.
     pub divergent_barriers: bool,
-    /// After this time a launch is given up; the clock is looked at in loops and calls.
+    /// After this time a launch is given up; the clock is looked at in loops, calls and at the
+    /// beginning of each block.
     pub time: Option<Duration>,
-    /// After so many loop iterations and calls, over all threads, a launch is given up.
+    /// After about so many loop iterations, calls and blocks, over all threads, a launch is given up;
+    /// they are counted twenty thousand at a time.
     pub steps: Option<u64>,
     /// Local memory of a thread for the frames of called functions.
     pub stack_bytes: u32,

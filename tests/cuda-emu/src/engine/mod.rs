@@ -8,6 +8,18 @@
 //! Whatever hardware lets pass and a program must not rely on is a [`Fault`] here: see
 //! [`FaultKind`]. Nothing is executed approximately: what is not understood is a [`PtxError`] when
 //! the module is loaded.
+//!
+//! # What it cannot show
+//!
+//! - Memory is sequentially consistent: a missing fence goes unnoticed.
+//! - Threads of a block run one at a time, each from one meeting point to the next, in an order that
+//!   the seed decides; blocks run concurrently on as many workers as a launch has. A kernel that waits
+//!   for a block that has not begun is given up as a runaway.
+//! - Approximate instructions (`sin.approx` and the like) give the exact result rounded once, which is
+//!   inside of every bound the manual states, but not the bits of any GPU.
+//! - There are no textures, clusters, matrix units, asynchronous copies or device-side launches.
+//! - Two variables that lie side by side in shared or local memory are one stretch of memory, so an
+//!   index may run from one into the other, as on hardware.
 
 mod fault;
 mod launch;

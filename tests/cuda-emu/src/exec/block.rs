@@ -34,6 +34,11 @@ pub(super) fn run_all(worker: &Worker<'_>) {
         }
     };
     while let Some((number, coordinates)) = grid.next_block() {
+        if let Err(kind) = grid.spend(1) {
+            contexts[0].begin(0, coordinates, 0);
+            worker.fault(&contexts[0], 0, kind);
+            return;
+        }
         worker.begin_block();
         let mut random = Random::new(grid.launch.rules.seed, number);
         let processors = contexts[0].processors as usize;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::worker::Worker;
-use crate::engine::Region;
+use crate::engine::{Access, Region, Space};
 
 /// Regions that were found fine, for quick answers. Each place in the text that accesses memory has
 /// its slot, and mostly meets the same buffer again and again.
@@ -19,16 +19,29 @@ pub(crate) struct Slot {
 }
 
 impl Slots {
-    /// Slots for each sort of access; a region that may be read need not be one that may be written.
+    /// Slots for each sort of access.
     pub(crate) const OF_EACH_SORT: u32 = 32;
-    const SORTS: u32 = 3;
+    pub(crate) const SORTS: usize = 5;
+
+    /// The sort of an access: a region that may be read need not be one that may be written, and
+    /// what a generic address may reach need not be global memory.
+    pub(crate) fn sort(access: Access, space: Space) -> u32 {
+        match (access, space) {
+            (Access::Write, _) => 1,
+            (Access::Atomic, _) => 2,
+            (Access::Read, Space::Generic) => 3,
+            (Access::Read, Space::Const) => 4,
+            (Access::Read, _) => 0,
+        }
+    }
 
     pub(super) fn new() -> Self {
         let slot = |_| Slot {
             base: Cell::new(0),
             end: Cell::new(0),
         };
-        let slots = Self((0..Self::OF_EACH_SORT * Self::SORTS).map(slot).collect());
+        let count = Self::OF_EACH_SORT as usize * Self::SORTS;
+        let slots = Self((0..count).map(slot).collect());
         slots.forget();
         slots
     }

@@ -27,10 +27,10 @@ impl Translator<'_, '_> {
 
     /// Checks a host address against the region that its slot remembers.
     pub(super) fn check_device(&mut self, address: Value, kind: Kind) {
-        let sort = kind.access as usize;
-        let number = self.accesses[sort] % Slots::OF_EACH_SORT;
-        self.accesses[sort] += 1;
-        let slot = u32::from(kind.access as u8) * Slots::OF_EACH_SORT + number;
+        let sort = Slots::sort(kind.access, kind.space);
+        let accesses = &mut self.accesses[sort as usize];
+        let slot = sort * Slots::OF_EACH_SORT + *accesses % Slots::OF_EACH_SORT;
+        *accesses += 1;
         let slots = self.fixed_field(I64, offset_of!(ThreadContext, slots));
         let at = slot as usize * size_of::<Slot>();
         let at = |field: usize| i32::try_from(at + field).expect("there are few slots");

@@ -16,7 +16,7 @@ use cranelift_module::{FuncId, Linkage, Module as _};
 use super::layout::{Frame, SharedLayout, SharedVariables};
 use super::operand::native;
 use super::routine::Routine;
-use crate::exec::ThreadContext;
+use crate::exec::{Slots, ThreadContext};
 use crate::ptx::{self, Body, Function, ModuleTree, PtxError, Statement};
 
 /// Everything about a function that is known before its code is made.
@@ -94,7 +94,7 @@ pub(super) struct Translator<'a, 'b> {
     /// Labels that were passed already: jumps to them are loops.
     pub(super) passed: Vec<bool>,
     /// Accesses of each sort so far, to give out slots.
-    pub(super) accesses: [u32; 3],
+    pub(super) accesses: [u32; Slots::SORTS],
     /// Line of the instruction that is being translated.
     pub(super) line: u32,
 }
@@ -143,7 +143,7 @@ impl<'a, 'b> Translator<'a, 'b> {
             outgoing,
             abort,
             passed: vec![false; unit.body.labels],
-            accesses: [0; 3],
+            accesses: [0; Slots::SORTS],
             line: unit.function.line,
         }
     }

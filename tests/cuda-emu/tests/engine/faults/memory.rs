@@ -342,3 +342,32 @@ fn the_heap_of_a_kernel() {
         }
     ));
 }
+
+#[test]
+fn state_spaces_are_kept_apart() {
+    // A generic read reaches parameters and constants; global and constant reads do not, even when
+    // the quick check has met those addresses before.
+    let accesses = [
+        ("ld.global.u32 %r3, [%rd2];", "a parameter"),
+        ("ld.const.u32 %r3, [%rd1];", "global memory"),
+    ];
+    for (access, what) in accesses {
+        let fill: Vec<String> = (0..40)
+            .map(|_| "    ld.u32 %r1, [%rd2];\n    ld.u32 %r2, [%rd1];".to_owned())
+            .collect();
+        let body = format!(
+            "    ld.param.u64 %rd1, [array];
+    mov.b64 %rd2, array;
+    cvta.param.u64 %rd2, %rd2;
+{}
+    {access}
+    ret;",
+            fill.join("\n")
+        );
+        let text = module("", ONE, &body);
+        let rig = Rig::new(&text);
+        let array = rig.memory.zeros::<u32>(4);
+        let fault = rig.launch("k", Shape::line(1, 1), args!(array));
+        assert_eq!(fault.expect_err(what).line, line_of(&text, access));
+    }
+}

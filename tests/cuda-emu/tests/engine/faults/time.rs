@@ -218,3 +218,17 @@ fn calls_through_bad_pointers() {
         );
     }
 }
+
+#[test]
+fn grids_that_are_too_large() {
+    // No thread of it takes long; all of them together would.
+    let mut rig = Rig::new(&module("", "", "    ret;"));
+    rig.rules.time = Some(Duration::from_millis(50));
+    let shape = Shape {
+        grid: [1 << 20, 1 << 15, 1],
+        block: [1, 1, 1],
+        shared: 0,
+    };
+    let fault = rig.launch("k", shape, &[]).unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Runaway { .. }), "{fault}");
+}

@@ -11,10 +11,10 @@ use super::Session;
 use super::checks::Checks;
 use crate::artifacts::{Artifacts, Sort};
 use crate::cuda_check::{self, Tools};
-use crate::detect;
 use crate::emu::{self, EMULATOR, Machine};
 use crate::process::{Task, Variables};
 use crate::wheels::{self, NVRTC_12, NVRTC_13, Unpacked};
+use crate::{detect, stand_ins};
 
 /// The package of the backend.
 const BACKEND: &str = "warploom-cuda";
@@ -193,7 +193,9 @@ fn launch(
     variables: &Variables,
     found: &[Found],
 ) -> Result<()> {
-    let task = Task::new(session.project, &programs.launch).variables(variables);
+    let task = Task::new(session.project, &programs.launch)
+        .variables(&stand_ins::quiet_runtime(session.project)?)
+        .variables(variables);
     let said = task.capture(Duration::from_mins(5))?;
     print!("{}", said.stdout);
     let right = |device: &Found| {
@@ -307,6 +309,7 @@ impl Found {
 fn found(session: &Session<'_>, programs: &Programs, variables: &Variables) -> Result<Vec<Found>> {
     let task = Task::new(session.project, &programs.warploom)
         .args(["detect", "--json"])
+        .variables(&stand_ins::quiet_runtime(session.project)?)
         .variables(variables);
     let said = task.capture(DEADLINE)?;
     let document = serde_json::from_str(&said.stdout)

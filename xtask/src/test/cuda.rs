@@ -19,8 +19,9 @@ use crate::{detect, stand_ins};
 /// The package of the backend.
 const BACKEND: &str = "warploom-cuda";
 
-/// Tests of the backend that want an emulated device, and skip themselves on any other.
-const EMULATED_TESTS: &[&str] = &["emulated"];
+/// How the tests of the backend begin that want an emulated device; on any other they skip
+/// themselves.
+const EMULATED_TESTS: &str = "emulated";
 
 /// How the devices of the emulator are called.
 const EMULATED: &str = "Warploom emulated";
@@ -237,14 +238,13 @@ fn faults(
         .project
         .package(BACKEND)
         .with_context(|| format!("this workspace has no package `{BACKEND}`"))?;
-    for name in EMULATED_TESTS {
-        if package.has_target("test", name) {
-            let program = built.program(BACKEND, Sort::Test, name)?;
-            let task = Task::new(session.project, program)
-                .variables(variables)
-                .variable("WARPLOOM_REQUIRE", "cuda");
-            checks.run(&task)?;
-        }
+    let tests = package.targets.iter().filter(|it| it.kind == "test");
+    for test in tests.filter(|it| it.name.starts_with(EMULATED_TESTS)) {
+        let program = built.program(BACKEND, Sort::Test, &test.name)?;
+        let task = Task::new(session.project, program)
+            .variables(variables)
+            .variable("WARPLOOM_REQUIRE", "cuda");
+        checks.run(&task)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use lexopt::Arg::{Long, Short, Value};
 use lexopt::{Parser, ValueExt};
 
 use crate::emu::Machine;
+use crate::nearest::nearest;
 use crate::wheels::Wheel;
 
 /// One well-formed command line.
@@ -313,36 +314,6 @@ fn emu(parser: &mut Parser) -> Parsed {
     Ok(Some(Request::Emu(flags)))
 }
 
-/// The known name closest to what was typed, if it is close enough to be a slip.
-pub(crate) fn nearest<'a>(
-    typed: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let limit = typed.chars().count().max(3) / 3;
-    known
-        .into_iter()
-        .map(|name| (distance(typed, name), name))
-        .filter(|(distance, name)| *distance <= limit || name.starts_with(typed))
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// Levenshtein's distance, by rows.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// The text for `--help`.
 pub(crate) fn help(topic: Topic) -> String {
     match topic {
@@ -464,13 +435,6 @@ mod tests {
             assert!(typed(bad).is_err(), "{bad}");
         }
         assert_eq!(typed("emu --seed 1 --help"), Ok(Request::Help(Topic::Emu)));
-    }
-
-    #[test]
-    fn distances_are_levenshteins() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(nearest("te", ["test", "tidy"]), Some("test"));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod detect;
 mod emu;
 mod flags;
 mod hide;
+mod nearest;
 mod process;
 mod project;
 mod setup;

@@ -1,0 +1,14 @@
+//! Image operations: one definition each, for every backend, fused.
+//!
+//! An operation of the catalogue is lowered into a few primitives; chains of primitives become
+//! one pass over memory; a group of them becomes either launches of generated kernels (OpenCL C,
+//! CUDA C, WGSL) or one call of the CPU engine.
+#![deny(unsafe_code)]
+
+pub mod boundary;
+pub mod cpu;
+pub mod image;
+pub mod op;
+
+pub use boundary::Boundary;
+pub use image::{Dims, ImageType};

@@ -1,5 +1,22 @@
 //! The CPU engine: every primitive in Rust, on the threads of the pool it is called in.
+#![expect(
+    clippy::cast_lossless,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "pixels change type by `as`, whose saturation is the rule; extents and indices are below 2^31"
+)]
+#![expect(
+    clippy::inline_always,
+    reason = "single instructions must be compiled for the vector set of the loop they are in"
+)]
+#![cfg_attr(
+    test,
+    expect(clippy::float_cmp, reason = "results are compared bit for bit")
+)]
 
+pub mod pixel;
 pub mod view;
 
+pub use pixel::{Pixel, Real};
 pub use view::{View, ViewMut};

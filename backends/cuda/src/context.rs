@@ -1,5 +1,6 @@
 //! The primary context of a device: every call enters through it, and it remembers a loss.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,6 +11,9 @@ use crate::driver::Driver;
 use crate::error::{Status, code};
 use crate::handle::Foreign;
 
+/// How many kernels are named when one of them brought the device down.
+const SUSPECTS: usize = 4;
+
 /// A retained primary context. Everything made in it holds it, so it ends last.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -19,6 +23,8 @@ pub(crate) struct Context {
     handle: Foreign<sys::CUctx_st>,
     spare: Mutex<Vec<Foreign<sys::CUevent_st>>>,
     held: AtomicU64,
+    /// Names of the kernels launched last, the latest first, each once.
+    launched: Mutex<VecDeque<Arc<str>>>,
     lost: OnceLock<DeviceError>,
 }
 
@@ -42,6 +48,7 @@ impl Context {
             handle: Foreign::new(handle),
             spare: Mutex::default(),
             held: AtomicU64::new(0),
+            launched: Mutex::default(),
             lost: OnceLock::new(),
         }))
     }
@@ -88,13 +95,42 @@ impl Context {
         if status.is_ok() {
             return Ok(());
         }
-        let error = status.error(self.driver, self.id);
-        if status.is_lost() {
-            tracing::error!(device = %self.id, %error, "device lost");
-            // The first report says most; all later calls repeat it.
-            return Err(self.lost.get_or_init(|| error).clone());
+        if !status.is_lost() {
+            return Err(status.error(self.driver, self.id));
         }
-        Err(error)
+        // The first report says most; all later calls repeat it.
+        let lost = self.lost.get_or_init(|| {
+            let mut message = self.driver.explain(status);
+            if status.blames_kernels() {
+                message += &self.suspects();
+            }
+            let error = DeviceError::lost(self.id, status.call(), message);
+            tracing::error!(device = %self.id, %error, "device lost");
+            error
+        });
+        Err(lost.clone())
+    }
+
+    /// Remembers a kernel that is about to be launched.
+    pub(crate) fn launching(&self, name: &Arc<str>) {
+        let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        if launched.front().is_some_and(|last| last == name) {
+            return;
+        }
+        launched.retain(|other| other != name);
+        launched.truncate(SUSPECTS - 1);
+        launched.push_front(Arc::clone(name));
+    }
+
+    /// The driver tells of a kernel's fault at some later call, and never whose it was. These are
+    /// the names to begin with.
+    fn suspects(&self) -> String {
+        let launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<String> = launched.iter().map(|name| format!("`{name}`")).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        format!("; launched last, latest first: {}", names.join(", "))
     }
 
     /// For destructors, which cannot report: says in the log what was not given back.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use warploom_core::{DeviceError, DeviceId};
+use warploom_core::{DeviceError, DeviceId, memory};
 
 use crate::driver::Driver;
 
@@ -107,8 +107,12 @@ impl Status {
         )
     }
 
-    /// The error for callers. Out of memory is told by `Context`, which knows more; here it is
-    /// only a driver error.
+    /// Is it the doing of a kernel, which the driver does not name?
+    pub(crate) fn blames_kernels(self) -> bool {
+        matches!(self.code, 700 | 702 | 710 | 714..=719 | 721)
+    }
+
+    /// The error for callers. Of a lack of memory `Context` can tell more, where there is one.
     pub(crate) fn error(self, driver: &Driver, device: DeviceId) -> DeviceError {
         self.classify(device, &driver.explain(self))
     }
@@ -116,6 +120,13 @@ impl Status {
     fn classify(self, device: DeviceId, message: &str) -> DeviceError {
         if self.is_lost() {
             DeviceError::lost(device, self.call, message)
+        } else if self.code == code::OUT_OF_MEMORY {
+            DeviceError::OutOfMemory {
+                device,
+                kind: memory::CUDA_DEVICE,
+                asked: 0,
+                free: None,
+            }
         } else if self.code == code::NOT_SUPPORTED {
             DeviceError::unsupported(device, format!("{}: {message}", self.call))
         } else {
@@ -148,13 +159,14 @@ mod tests {
             DeviceError::Lost { .. } => "lost",
             DeviceError::Unsupported { .. } => "unsupported",
             DeviceError::Driver { .. } => "driver",
+            DeviceError::OutOfMemory { .. } => "out of memory",
             _ => "other",
         }
     }
 
     #[rstest::rstest]
     #[case(1, "driver")]
-    #[case(2, "driver")]
+    #[case(2, "out of memory")]
     #[case(4, "lost")]
     #[case(46, "driver")]
     #[case(201, "driver")]
@@ -189,8 +201,11 @@ mod tests {
         let error = Status::new("cuStreamSynchronize", code).classify(DEVICE, "NAME (0): words");
         assert_eq!(kind(&error), want, "{error}");
         let text = error.to_string();
-        for part in ["cuda:1", "cuStreamSynchronize", "NAME (0): words"] {
-            assert!(text.contains(part), "{text}");
+        assert!(text.contains("cuda:1"), "{text}");
+        if want != "out of memory" {
+            for part in ["cuStreamSynchronize", "NAME (0): words"] {
+                assert!(text.contains(part), "{text}");
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Kernels: CUDA C through NVRTC, or PTX as it is.
 
+use std::sync::Arc;
+
 use cudarc::driver::sys;
 use warploom_core::{DeviceError, DeviceId, Kernel, KernelCode, KernelSource, Param, Result};
 
@@ -12,7 +14,7 @@ use crate::nvrtc::{Nvrtc, NvrtcError};
 /// A compiled kernel and the module it lives in.
 #[derive(Debug)]
 pub(crate) struct CudaKernel {
-    name: String,
+    name: Arc<str>,
     params: Vec<Param>,
     group: [u32; 3],
     device: DeviceId,
@@ -43,13 +45,18 @@ impl CudaKernel {
             return Err(DeviceError::unsupported(device, what));
         }
         Ok(Self {
-            name: name.to_owned(),
+            name: name.into(),
             params: source.params().to_vec(),
             group,
             device,
             function,
             _module: module,
         })
+    }
+
+    /// Its name, to be remembered.
+    pub(crate) fn shared_name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// What the driver launches.

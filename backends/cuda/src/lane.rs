@@ -2,7 +2,8 @@
 //!
 //! Every asynchronous call leaves the handles it uses here. They are let go when an event proves
 //! that the work is done: at the next call on the queue, when memory is short, when somebody asks
-//! for the memory in use, and at the latest when the queue ends.
+//! for the memory in use, and at the latest when the queue ends. A lane whose work cannot be waited
+//! for never ends.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -189,11 +190,9 @@ impl Drop for Lane {
         let Some(driver) = self.context.enter_to_free() else {
             return;
         };
-        // SAFETY: the stream was made by `new` and nobody else has it.
-        let status = unsafe { driver.cuStreamSynchronize(self.stream.raw()) };
-        // An error here is a lost context, in which nothing runs any more.
-        self.context.check_freed(status);
-        // SAFETY: as above, and it is not used again.
+        // Its queue waited for all work, or the context is lost and nothing runs any more; in
+        // any other case the queue left the lane behind.
+        // SAFETY: the stream was made by `new`, nobody else has it, and it is not used again.
         let status = unsafe { driver.cuStreamDestroy_v2(self.stream.raw()) };
         self.context.check_freed(status);
     }

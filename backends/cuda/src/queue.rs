@@ -21,8 +21,6 @@ use crate::staging::{HALF, Staging};
 #[derive(Debug)]
 pub(crate) struct CudaQueue {
     opened: Arc<Opened>,
-    // Ends before the staging memory: fields are dropped in order, and the last handle to a lane
-    // waits for its work. `drop` below makes sure of it even when another thread has a handle.
     lane: Arc<Lane>,
     staging: Staging,
     label: String,
@@ -176,13 +174,14 @@ impl Queue for CudaQueue {
                 let rest = usize::try_from(at - dst.start()).unwrap_or(src.len());
                 return self.upload_unstaged(&src[rest..], dst, to);
             };
-            let from = Site::Host(from.cast_mut());
+            let (from, memory) = (Site::Host(from.at.cast_mut()), from.memory);
             // SAFETY: the device side is inside `dst`, which the lane keeps; the staged bytes
-            // stay in place until the copy is done, as `put` promises.
+            // stay in place until the copy is done, as `put` promises, because the lane keeps
+            // their memory as well.
             let copy = |driver: &Driver, stream| unsafe {
                 transfer(driver, to, from, piece.len(), stream)
             };
-            self.lane.enqueue([keep_buffer(dst)], copy)?;
+            self.lane.enqueue([keep_buffer(dst), memory], copy)?;
             at += piece.len() as u64;
         }
         Ok(())
@@ -270,6 +269,7 @@ impl Queue for CudaQueue {
                 )
             }
         };
+        self.opened.context().launching(cuda.shared_name());
         self.lane.enqueue(keep, call)
     }
 
@@ -297,8 +297,15 @@ impl Queue for CudaQueue {
 
 impl Drop for CudaQueue {
     fn drop(&mut self) {
-        if let Err(error) = self.lane.sync() {
-            tracing::debug!(queue = self.label, %error, "a queue ended with an error");
+        // Tried twice, because of what follows when it fails.
+        let Err(error) = self.lane.sync().or_else(|_| self.lane.sync()) else {
+            return;
+        };
+        tracing::debug!(queue = self.label, %error, "a queue ended with an error");
+        if !matches!(error, DeviceError::Lost { .. }) {
+            // Nobody knows whether its work is done, so nothing it uses may be freed. The lane is
+            // left behind; what events prove to be done is still let go of when memory is short.
+            std::mem::forget(Arc::clone(&self.lane));
         }
     }
 }

@@ -67,7 +67,8 @@ pub(crate) fn a_lost_device_stays_lost() {
     let lost = after.wait(None).expect_err("the kernel crashed");
     assert_eq!(
         lost.to_string(),
-        "cuda:0 was lost in cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)"
+        "cuda:0 was lost in cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700); \
+         launched last, latest first: `crash`"
     );
     assert_eq!(after.is_done(), Err(lost.clone()));
     assert_eq!(after.at(), None);

@@ -21,6 +21,7 @@ pub(crate) enum Request {
     Demo,
     CudaCheck(CudaCheck),
     Emu(Emu),
+    Oracle(Oracle),
     Tidy,
 }
 
@@ -35,6 +36,7 @@ pub(crate) enum Topic {
     Demo,
     CudaCheck,
     Emu,
+    Oracle,
     Tidy,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Test {
 pub(crate) struct Bench {
     pub(crate) json: bool,
     pub(crate) groups: Vec<String>,
+    /// Handed to the programs that measure against others.
+    pub(crate) rest: Vec<OsString>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -78,6 +82,15 @@ pub(crate) struct Emu {
     pub(crate) command: Vec<OsString>,
 }
 
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Oracle {
+    pub(crate) device: Option<String>,
+    /// Nothing of ours has to run: the checker checks itself or lists what it would do.
+    pub(crate) alone: bool,
+    /// Operations and options for the oracle itself.
+    pub(crate) rest: Vec<OsString>,
+}
+
 const COMMANDS: &[(&str, Topic)] = &[
     ("setup", Topic::Setup),
     ("detect", Topic::Detect),
@@ -86,6 +99,7 @@ const COMMANDS: &[(&str, Topic)] = &[
     ("bench", Topic::Bench),
     ("cuda-check", Topic::CudaCheck),
     ("emu", Topic::Emu),
+    ("oracle", Topic::Oracle),
     ("tidy", Topic::Tidy),
 ];
 
@@ -144,6 +158,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request,
         Topic::Demo => bare(&mut parser, Request::Demo)?,
         Topic::CudaCheck => cuda_check(&mut parser)?,
         Topic::Emu => emu(&mut parser)?,
+        Topic::Oracle => oracle(&mut parser)?,
         Topic::Tidy => bare(&mut parser, Request::Tidy)?,
         Topic::All => Some(Request::Help(Topic::All)),
     };
@@ -250,15 +265,42 @@ fn stage(typed: &str) -> Result<&'static str, Usage> {
 
 fn bench(parser: &mut Parser) -> Parsed {
     let mut flags = Bench::default();
+    loop {
+        if let Some(raw) = parser.try_raw_args()
+            && raw.peek().is_some_and(|next| next == "--")
+        {
+            flags.rest.extend(raw.skip(1));
+            return Ok(Some(Request::Bench(flags)));
+        }
+        match parser.next()? {
+            None => return Ok(Some(Request::Bench(flags))),
+            Some(Long("json")) => flags.json = true,
+            Some(Long("help") | Short('h')) => return Ok(None),
+            Some(Value(word)) => flags.groups.push(word.string()?),
+            Some(other) => return Err(other.unexpected().into()),
+        }
+    }
+}
+
+fn oracle(parser: &mut Parser) -> Parsed {
+    let mut flags = Oracle::default();
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("json") => flags.json = true,
+            Long("device") => flags.device = Some(parser.value()?.string()?),
+            Long(word @ ("quick" | "json" | "list" | "selftest")) => {
+                flags.alone |= matches!(word, "list" | "selftest");
+                flags.rest.push(format!("--{word}").into());
+            }
+            Long(word @ ("types" | "keep")) => {
+                flags.rest.push(format!("--{word}").into());
+                flags.rest.push(parser.value()?);
+            }
             Long("help") | Short('h') => return Ok(None),
-            Value(word) => flags.groups.push(word.string()?),
+            Value(word) => flags.rest.push(word),
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(Some(Request::Bench(flags)))
+    Ok(Some(Request::Oracle(flags)))
 }
 
 fn cuda_check(parser: &mut Parser) -> Parsed {
@@ -324,6 +366,7 @@ pub(crate) fn help(topic: Topic) -> String {
         Topic::Demo => include_str!("help/demo.txt").to_owned(),
         Topic::CudaCheck => include_str!("help/cuda-check.txt").to_owned(),
         Topic::Emu => include_str!("help/emu.txt").to_owned(),
+        Topic::Oracle => include_str!("help/oracle.txt").to_owned(),
         Topic::Tidy => include_str!("help/tidy.txt").to_owned(),
         Topic::Test => {
             let mut text = include_str!("help/test.txt").to_owned();
@@ -387,6 +430,28 @@ mod tests {
             rest("detect --backends cpu --json --deadline=9"),
             ["--backends", "cpu", "--deadline=9"]
         );
+    }
+
+    #[test]
+    fn an_oracle_is_asked_about_operations() {
+        let Ok(Request::Oracle(flags)) =
+            typed("oracle gaussian --quick --types u8,f32 --device opencl:0 sobel")
+        else {
+            panic!("a good line was refused");
+        };
+        let expected = ["gaussian", "--quick", "--types", "u8,f32", "sobel"];
+        assert_eq!(flags.rest, expected);
+        assert!(flags.device.as_deref() == Some("opencl:0") && !flags.alone);
+        assert!(typed("oracle --fast").is_err());
+        let Ok(Request::Oracle(flags)) = typed("oracle --selftest") else {
+            panic!("a good line was refused");
+        };
+        assert!(flags.alone && flags.rest == ["--selftest"]);
+        let Ok(Request::Bench(flags)) = typed("bench ops --json -- gaussian --json") else {
+            panic!("a good line was refused");
+        };
+        assert!(flags.json && flags.groups == ["ops"]);
+        assert_eq!(flags.rest, ["gaussian", "--json"]);
     }
 
     #[test]

@@ -23,8 +23,10 @@ mod emu;
 mod flags;
 mod hide;
 mod nearest;
+mod oracle;
 mod process;
 mod project;
+mod python;
 mod setup;
 mod stand_ins;
 mod test;
@@ -69,6 +71,7 @@ fn run(request: Request) -> anyhow::Result<ExitCode> {
         Request::Demo => demo::run(&project),
         Request::CudaCheck(flags) => cuda_check::run(&project, &flags),
         Request::Emu(flags) => emu::run(&project, &flags),
+        Request::Oracle(flags) => oracle::run(&project, &flags),
         Request::Tidy => tidy::run(&project),
     }
 }

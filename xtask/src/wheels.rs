@@ -117,7 +117,7 @@ fn download(project: &Project, wheel: Wheel, to: &Path) -> Result<()> {
 }
 
 /// The line of pip's that says why.
-fn reason(stderr: &str) -> &str {
+pub(crate) fn reason(stderr: &str) -> &str {
     let lines = || stderr.lines().map(str::trim).filter(|it| !it.is_empty());
     let error = lines().rfind(|line| line.starts_with("ERROR:"));
     error.or_else(|| lines().next_back()).unwrap_or("nothing")

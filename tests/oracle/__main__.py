@@ -1,0 +1,155 @@
+"""The command line; see `--help`."""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from difflib import get_close_matches
+from pathlib import Path
+
+from . import batch, ops, selftest  # noqa: F401
+from .case import OPERATIONS
+from .images import TYPES, generator
+from .judge import Verdict, agree, judge, read
+from .refusals import REFUSALS
+from .report import Report
+
+#: How many neighbouring floats may lie between wgpu's answer and the processor's.
+WGPU_ULPS = 16
+
+
+def chosen(words, types):
+    """The cases of these operations and element types."""
+    for word in words:
+        if word not in OPERATIONS:
+            near = get_close_matches(word, OPERATIONS, 1)
+            sys.exit(f"error: there is no operation `{word}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+    cases = []
+    for name, operation in OPERATIONS.items():
+        if not words or name in words:
+            cases += [case for case in operation.cases() if not types or case.dtype in types]
+    return cases
+
+
+def covering(cases):
+    """A few cases of each operation that have every shape, type and parameter among them."""
+    kept = []
+    seen = set()
+    for at in generator("quick").permutation(len(cases)):
+        traits = {(cases[at].operation.name, *trait) for trait in cases[at].traits()}
+        if not traits <= seen:
+            seen |= traits
+            kept.append(at)
+    return [cases[at] for at in sorted(kept)]
+
+
+def against_reference(cases, answers, folder, args, flags):
+    """The results of one device against numpy, scipy and scikit-image."""
+    report = Report()
+    for case, error in zip(cases, answers):
+        command = case.command(folder, args.warploom, flags)
+        try:
+            verdict = Verdict(False, text=error) if error else judge(case, read(folder.output(case)))
+        except (OSError, ValueError, KeyError) as unreadable:
+            verdict = Verdict(False, text=f"{type(unreadable).__name__}: {unreadable}")
+        report.add(case, verdict, command)
+    return report
+
+
+def against_cpu(cases, answers, folder, args, flags, cpu_answers, cpu):
+    """The results of another device against the processor's."""
+    report = Report()
+    ulps = WGPU_ULPS if args.device.startswith("wgpu") else 0
+    for case, error, cpu_error in zip(cases, answers, cpu_answers):
+        # A type one device does not have is refused there and nowhere else; that is documented.
+        if cpu_error or (error and "f64" in error and args.device.startswith("wgpu")):
+            continue
+        verdict = Verdict(False, text=error) if error else None
+        try:
+            verdict = verdict or agree(read(folder.output(case)), read(cpu.output(case)), ulps)
+        except (OSError, ValueError, KeyError) as unreadable:
+            verdict = Verdict(False, text=f"{type(unreadable).__name__}: {unreadable}")
+        report.add(case, verdict, case.command(folder, args.warploom, flags))
+    return report
+
+
+def refusals(folder, args, flags):
+    """What makes no sense has to be an error that says so."""
+    report = Report()
+    cases = [case for case in REFUSALS if not args.ops or case.operation.name in args.ops]
+    for number, case in enumerate(cases):
+        case.number = 900_000 + number
+    for case, error in zip(cases, batch.run(cases, folder, args.warploom, flags)):
+        verdict = Verdict(True)
+        if error is None:
+            verdict = Verdict(False, text=f"accepted; expected an error with `{case.refused}`")
+        elif "the process ended" in error or case.refused not in error:
+            verdict = Verdict(False, text=f"expected `{case.refused}` in: {error}")
+        report.add(case, verdict, case.command(folder, args.warploom, flags))
+    return report
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="oracle", description="Operations against numpy, scipy and scikit-image.")
+    parser.add_argument("ops", nargs="*", metavar="OP", help="operations; none means all")
+    parser.add_argument("--warploom", metavar="PATH", help="the program")
+    parser.add_argument("--device", default="cpu:0", help="other than cpu:0, it is compared with cpu:0")
+    parser.add_argument("--types", default="", help=f"element types of the first image: {','.join(TYPES)}")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each operation")
+    parser.add_argument("--selftest", action="store_true", help="whether wrong results would be noticed")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep images and results there")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--list", action="store_true", help="the operations and how many cases each has")
+    args = parser.parse_args()
+
+    cases = chosen(args.ops, [name for name in args.types.split(",") if name])
+    cases = covering(cases) if args.quick or args.selftest else cases
+    for number, case in enumerate(cases):
+        case.number = number
+    if args.list:
+        for name in OPERATIONS:
+            print(f"{name:32} {sum(case.operation.name == name for case in cases)}")
+        return 0
+    if args.selftest:
+        tried, problems = selftest.run(cases)
+        print("\n".join(problems[:20]))
+        print(f"{len(cases)} right answers and {tried} wrong ones: {len(problems)} misjudged")
+        return int(bool(problems))
+    if not args.warploom:
+        parser.error("--warploom is needed to run anything")
+    with tempfile.TemporaryDirectory() as scratch:
+        return check(cases, Path(args.keep or scratch), args)
+
+
+def check(cases, root, args):
+    folder = batch.Folder(root)
+    reports = []
+    start = time.monotonic()
+    flags = ["--device", "cpu:0", "--strict"]
+    cpu = folder.on("cpu:0")
+    cpu_answers = batch.run(cases, cpu, args.warploom, flags)
+    took = time.monotonic() - start
+    print(f"{len(cases)} cases on cpu:0 in {took:.1f} s", file=sys.stderr)
+    if args.device == "cpu:0":
+        report = against_reference(cases, cpu_answers, cpu, args, flags)
+        reports.append((report, "against numpy, scipy and scikit-image", "error / scale"))
+        reports.append((refusals(cpu, args, flags), "what has to be refused", ""))
+    else:
+        flags[1] = args.device
+        other = folder.on(args.device)
+        start = time.monotonic()
+        answers = batch.run(cases, other, args.warploom, flags)
+        took = time.monotonic() - start
+        print(f"{len(cases)} cases on {args.device} in {took:.1f} s", file=sys.stderr)
+        report = against_cpu(cases, answers, other, args, flags, cpu_answers, cpu)
+        reports.append((report, f"{args.device} against cpu:0", "ulps"))
+    if args.json:
+        print(json.dumps({title: report.json() for report, title, _ in reports}))
+    else:
+        for report, title, unit in reports:
+            print(report.text(title, unit) + "\n")
+    return int(any(report.failed or not report.rows and not args.ops for report, _, _ in reports))
+
+
+sys.exit(main())

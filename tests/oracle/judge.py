@@ -1,0 +1,167 @@
+"""Whether a result is right, and how far off it is."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Verdict:
+    """Right or wrong, the worst error where errors are allowed, and what is wrong."""
+
+    ok: bool
+    error: float = 0.0
+    text: str = ""
+
+
+@dataclass
+class Near:
+    """A mask that may differ where the compared numbers are equal but for rounding."""
+
+    mask: np.ndarray
+    #: The distance of each pixel from changing sides.
+    margin: np.ndarray
+
+
+@dataclass
+class Choice:
+    """An answer among several as good; `fine` says which pixels of a result are among them."""
+
+    answer: np.ndarray
+    fine: object
+
+
+def first_wrong(wrong, got, want):
+    """The first pixel that is wrong, for the reader."""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    share = f"{int(wrong.sum())} of {wrong.size} pixels"
+    return f"{share} wrong; at {list(at)} got {got[at]!r}, expected {want[at]!r}"
+
+
+def same(a, b):
+    """Equal pixel by pixel; NaN equals NaN, and zeros of either sign are equal."""
+    equal = a == b
+    if a.dtype.kind == "f" and b.dtype.kind == "f":
+        equal |= np.isnan(a) & np.isnan(b)
+    return equal
+
+
+@dataclass
+class Exact:
+    """No error at all."""
+
+    def __call__(self, got, want, scale):
+        fine = same(got, want.answer if isinstance(want, Choice) else want)
+        if isinstance(want, Choice):
+            fine |= want.fine(got)
+            want = want.answer
+        return Verdict(True) if fine.all() else Verdict(False, np.inf, first_wrong(~fine, got, want))
+
+
+@dataclass
+class Close:
+    """Within `steps` rounding steps of the result's type, of the number and of the scale."""
+
+    steps: float = 16.0
+    #: For results whose error depends on the number alone.
+    relative: bool = False
+
+    def __call__(self, got, want, scale):
+        epsilon = np.finfo(want.dtype if want.dtype.kind == "f" else np.float64).eps
+        if got.dtype == np.float32:
+            epsilon = np.finfo(np.float32).eps
+        want_, got_ = want.astype(np.float64), got.astype(np.float64)
+        size = np.abs(want_) + (0.0 if self.relative else scale)
+        # What is too small for the type is zero, in whichever way it got there.
+        size = np.maximum(size, np.finfo(np.float32).tiny)
+        fine = same(got_, want_)
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.where(fine, 0.0, np.abs(got_ - want_) / size)
+        fine |= error <= self.steps * epsilon
+        worst = float(np.nanmax(error, initial=0.0))
+        return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, want))
+
+
+@dataclass
+class Sides:
+    """A mask; wrong pixels only where the margin is within rounding."""
+
+    steps: float = 32.0
+
+    def __call__(self, got, want, scale):
+        epsilon = np.finfo(np.float32).eps
+        fine = (got == want.mask) | (want.margin <= self.steps * epsilon * scale)
+        return Verdict(True) if fine.all() else Verdict(False, np.inf, first_wrong(~fine, got, want.mask))
+
+
+@dataclass
+class Table:
+    """Columns by name; whole numbers exact, others within rounding."""
+
+    steps: float = 64.0
+
+    def __call__(self, got, want, scale):
+        worst = 0.0
+        if list(got) != list(want):
+            return Verdict(False, np.inf, f"columns {list(got)}, expected {list(want)}")
+        for name, column in want.items():
+            column = np.asarray(column)
+            found = np.asarray(got[name], column.dtype if column.size == 0 else None)
+            if found.shape != column.shape:
+                return Verdict(False, np.inf, f"{found.size} rows, expected {column.size}")
+            judge = Exact() if column.dtype.kind in "iu" else Close(self.steps)
+            if column.dtype.kind == "f":
+                # Tables hold f64, but their sums are of f32 pixels at best.
+                judge.steps *= np.finfo(np.float32).eps / np.finfo(np.float64).eps
+            verdict = judge(found, column, scale)
+            worst = max(worst, verdict.error)
+            if not verdict.ok:
+                return Verdict(False, worst, f"column {name}: {verdict.text}")
+        return Verdict(True, worst)
+
+
+def read(path):
+    """A result of ours: an array, or a table as a dictionary of columns."""
+    if path.suffix == ".npy":
+        return np.load(path, allow_pickle=False)
+    table = json.loads(path.read_text())
+    return {name: [row[name] for row in table["rows"]] for name in table["columns"]}
+
+
+def judge(case, got):
+    """Compares a result with the reference's."""
+    want = case.expected()
+    if isinstance(got, np.ndarray):
+        array = {Near: "mask", Choice: "answer"}.get(type(want))
+        array = getattr(want, array) if array else want
+        wanted = case.wanted()
+        if wanted is not None and got.dtype != wanted:
+            return Verdict(False, np.inf, f"elements are {got.dtype}, expected {wanted}")
+        if got.shape != array.shape:
+            return Verdict(False, np.inf, f"shape {got.shape}, expected {array.shape}")
+    return case.operation.judge(got, want, case.scale())
+
+
+def ordered(array):
+    """Floats as integers in the same order, so that neighbours differ by one."""
+    kind = {4: np.int32, 8: np.int64}[array.dtype.itemsize]
+    bits = np.ascontiguousarray(array).view(kind).astype(np.int64)
+    return np.where(bits < 0, np.iinfo(kind).min - bits, bits)
+
+
+def agree(got, other, ulps):
+    """Compares what two devices made of the same case: bit for bit, or within some ulps."""
+    if isinstance(got, dict):
+        fine = got == other
+        return Verdict(fine, 0.0, "" if fine else "the tables differ")
+    if got.dtype != other.dtype or got.shape != other.shape:
+        text = f"{got.dtype} {got.shape} against {other.dtype} {other.shape}"
+        return Verdict(False, np.inf, text)
+    fine = same(got, other)
+    if ulps == 0 or got.dtype.kind != "f":
+        return Verdict(True) if fine.all() else Verdict(False, np.inf, first_wrong(~fine, got, other))
+    apart = np.where(fine, 0, np.abs(ordered(got) - ordered(other)))
+    fine = apart <= ulps
+    worst = float(apart.max(initial=0))
+    return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, other))

@@ -1,0 +1,175 @@
+"""Filters that look at a neighbourhood."""
+
+import numpy as np
+from scipy import ndimage
+
+from ..case import Axes, operation
+from ..edges import active, ball, mode, per_axis, windows
+from ..images import SHAPES
+from ..judge import Close, Near, Sides
+
+BOXES = [{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 20}]
+BALLS = [{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}]
+SIGMAS = [{"sigma": 0.6}, {"sigma": Axes(0.5, 1.3, 2.2)}, {"sigma": 4.0}]
+
+
+def sizes(radius, rank):
+    return [2 * r + 1 for r in per_axis(radius, rank)]
+
+
+def blurred(a, sigma, boundary):
+    return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=4.0)
+
+
+@operation("gaussian", edges=True, variants=SIGMAS)
+@active
+def gaussian(a, sigma, boundary):
+    return blurred(a, sigma, boundary)
+
+
+@operation("subtract_gaussian_background", edges=True, variants=SIGMAS)
+@active
+def subtract_gaussian_background(a, sigma, boundary):
+    return a - blurred(a, sigma, boundary)
+
+
+@operation("divide_gaussian_background", inputs=("positive",), edges=True, variants=SIGMAS, judge=Close(32, relative=True))
+@active
+def divide_gaussian_background(a, sigma, boundary):
+    return a / blurred(a, sigma, boundary)
+
+
+@operation("unsharp", edges=True, variants=[{"sigma": 1.0, "amount": 1.5}, {"sigma": Axes(0.5, 2.0, 1.0), "amount": 0.5}])
+@active
+def unsharp(a, sigma, amount, boundary):
+    return a + amount * (a - blurred(a, sigma, boundary))
+
+
+@operation("difference_of_gaussian", edges=True,
+           variants=[{"sigma1": 1.0, "sigma2": 3.0}, {"sigma1": Axes(0.5, 1.0, 1.5), "sigma2": Axes(1.0, 2.0, 4.0)}])  # fmt: skip
+@active
+def difference_of_gaussian(a, sigma1, sigma2, boundary):
+    return blurred(a, sigma1, boundary) - blurred(a, sigma2, boundary)
+
+
+@operation("laplacian_of_gaussian", edges=True, variants=SIGMAS, judge=Close(64))
+@active
+def laplacian_of_gaussian(a, sigma, boundary):
+    return ndimage.gaussian_laplace(a, sigma, mode=mode(boundary), truncate=4.0)
+
+
+@operation("mean_box", edges=True, variants=BOXES)
+@active
+def mean_box(a, radius, boundary):
+    return ndimage.uniform_filter(a, sizes(radius, a.ndim), mode=mode(boundary))
+
+
+@operation("mean_sphere", edges=True, variants=BALLS)
+@active
+def mean_sphere(a, radius, boundary):
+    shape = ball(radius, a.ndim)
+    return ndimage.correlate(a, shape / shape.sum(), mode=mode(boundary))
+
+
+@operation("median_box", inputs=[("noise",), ("wide",), ("small",)], out="same", native=True, edges=True,
+           variants=[{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 6}])  # fmt: skip
+@active
+def median_box(a, radius, boundary):
+    return ndimage.median_filter(a, sizes(radius, a.ndim), mode=mode(boundary))
+
+
+@operation("median_sphere", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True, variants=BALLS)
+@active
+def median_sphere(a, radius, boundary):
+    return ndimage.median_filter(a, footprint=ball(radius, a.ndim), mode=mode(boundary))
+
+
+@operation("percentile_box", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True,
+           variants=[{"radius": 1, "q": 30.0}, {"radius": Axes(1, 3, 2), "q": 75.0}, {"radius": 2, "q": 100.0},
+                     {"radius": 2, "q": 0.0}])  # fmt: skip
+@active
+def percentile_box(a, radius, q, boundary):
+    return ndimage.percentile_filter(a, q, sizes(radius, a.ndim), mode=mode(boundary))
+
+
+EXTREMES = {"minimum": ndimage.minimum_filter, "maximum": ndimage.maximum_filter}
+
+
+@operation("minimum_box", "maximum_box", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True, variants=BOXES)
+def extreme_box(name, *images, **params):
+    @active
+    def run(a, radius, boundary):
+        return EXTREMES[name[:7]](a, sizes(radius, a.ndim), mode=mode(boundary))
+
+    return run(*images, **params)
+
+
+@operation("minimum_sphere", "maximum_sphere", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True,
+           variants=BALLS)  # fmt: skip
+def extreme_sphere(name, *images, **params):
+    @active
+    def run(a, radius, boundary):
+        return EXTREMES[name[:7]](a, footprint=ball(radius, a.ndim), mode=mode(boundary))
+
+    return run(*images, **params)
+
+
+def square(a, **params):
+    return np.abs(a.astype(float)).max() ** 2
+
+
+# Sums of squares cancel: what is left of f64's digits is what counts, so the scale is smaller.
+@operation("variance_box", edges=True, variants=BOXES, judge=Close(32), scale=lambda a, **p: 1e-6 * square(a))
+@active
+def variance_box(a, radius, boundary):
+    return windows(a, radius, boundary).var(axis=-1)
+
+
+@operation("std_box", edges=True, variants=BOXES, judge=Close(64), scale=lambda a, **p: 1e-3 * square(a) ** 0.5)
+@active
+def std_box(a, radius, boundary):
+    return windows(a, radius, boundary).std(axis=-1)
+
+
+@operation("sobel", edges=True, scale=lambda a, **p: 32 * square(a) ** 0.5)
+@active
+def sobel(a, boundary):
+    if a.size == 1:
+        return np.zeros_like(a)
+    return np.sqrt(sum(ndimage.sobel(a, axis, mode=mode(boundary)) ** 2 for axis in range(a.ndim)))
+
+
+@operation("gradient_x", "gradient_y", "gradient_z", only=lambda shape, params: True)
+def gradient(name, a):
+    axis = "zyx".index(name[-1]) - 3
+    if -axis > a.ndim or a.shape[axis] == 1:
+        return np.zeros_like(a)
+    return np.gradient(a, axis=axis)
+
+
+@operation("laplace_diamond", edges=True)
+@active
+def laplace_diamond(a, boundary):
+    return -ndimage.laplace(a, mode=mode(boundary)) if a.size > 1 else np.zeros_like(a)
+
+
+@operation("laplace_box", edges=True)
+@active
+def laplace_box(a, boundary):
+    kernel = -np.ones((3,) * a.ndim)
+    kernel[(1,) * a.ndim] = 3**a.ndim - 1
+    return ndimage.correlate(a, kernel, mode=mode(boundary)) if a.size > 1 else np.zeros_like(a)
+
+
+@operation("threshold_local", inputs=[("cells",), ("noise",)], out="u8", edges=True, judge=Sides(),
+           variants=[{"radius": 2, "offset": 0.0}, {"radius": Axes(1, 5, 3), "offset": 1.5}])  # fmt: skip
+def threshold_local(a, radius, offset, boundary):
+    margin = a - mean_box(a, radius=radius, boundary=boundary) - offset
+    return Near((margin > 0).astype(np.uint8), np.abs(margin))
+
+
+@operation("local_maxima", inputs=[("cells",), ("small",)], out="u8", native=True, edges=True,
+           variants=[{"radius": 1, "threshold": 2.0}, {"radius": Axes(1, 3, 2), "threshold": 4.0}])  # fmt: skip
+def local_maxima(a, radius, threshold, boundary):
+    highest = extreme_box("maximum_box", a, radius=radius, boundary=boundary)
+    return ((a == highest) & (a > threshold)).astype(np.uint8)

@@ -1,0 +1,64 @@
+"""Masks: zero or not in, zero or one out."""
+
+import numpy as np
+from scipy import ndimage
+
+from ..case import operation
+from ..edges import active
+from ..judge import Close
+
+MASKS = {"inputs": ("mask",), "native": True, "out": "u8"}
+
+
+def structure(shape, rank):
+    return ndimage.generate_binary_structure(rank, rank if shape == "box" else 1)
+
+
+def eroded(a, near, iterations):
+    return ndimage.binary_erosion(a, near, iterations, border_value=1)
+
+
+def dilated(a, near, iterations):
+    return ndimage.binary_dilation(a, near, iterations)
+
+
+STEPS = {
+    "binary_erode": lambda a, *how: eroded(a, *how),
+    "binary_dilate": lambda a, *how: dilated(a, *how),
+    "binary_open": lambda a, *how: dilated(eroded(a, *how), *how),
+    "binary_close": lambda a, *how: eroded(dilated(a, *how), *how),
+}
+
+
+@operation(*STEPS, **MASKS, variants=[{}, {"shape": "box"}, {"shape": "diamond", "iterations": 3}, {"shape": "box", "iterations": 40}])
+def binary(name, a, shape="box", iterations=1):
+    def run(a):
+        return STEPS[name](a != 0, structure(shape, a.ndim), iterations).astype(np.uint8)
+
+    return active(run)(a)
+
+
+LOGIC = {"binary_and": np.logical_and, "binary_or": np.logical_or, "binary_xor": np.logical_xor}
+
+
+@operation(*LOGIC, inputs=[("mask", "mask"), ("noise", "mask")], native=True, out="u8")
+def logic(name, a, b):
+    return LOGIC[name](a != 0, b != 0).astype(np.uint8)
+
+
+@operation("binary_not", **MASKS)
+def binary_not(a):
+    return (a == 0).astype(np.uint8)
+
+
+@operation("fill_holes", **MASKS)
+@active
+def fill_holes(a):
+    return ndimage.binary_fill_holes(a != 0).astype(np.uint8)
+
+
+# Without any zero there is nothing to be distant from; scipy's answer then is no distance.
+@operation("distance_transform", inputs=("mask",), native=True, judge=Close(2, relative=True),
+           only=lambda shape, params: np.prod(shape) > 4)  # fmt: skip
+def distance_transform(a):
+    return ndimage.distance_transform_edt(a != 0)

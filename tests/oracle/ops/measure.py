@@ -1,0 +1,67 @@
+"""Numbers and tables from images."""
+
+import numpy as np
+
+from ..case import operation
+from ..images import STACKS
+from ..judge import Close, Exact, Table
+
+PROJECTIONS = {
+    "sum_z": lambda a: a.sum(0),
+    "mean_z": lambda a: a.mean(0),
+    "std_z": lambda a: a.std(0),
+    "median_z": lambda a: np.median(a, 0),
+}
+
+
+@operation(*PROJECTIONS, shapes=STACKS, judge=Close(16), scale=lambda a: np.abs(a.astype(float)).max())
+def projection(name, a):
+    return PROJECTIONS[name](a)
+
+
+@operation("max_z", "min_z", inputs=[("noise",), ("wide",)], shapes=STACKS, native=True, out="same")
+def extreme(name, a):
+    return a.max(0) if name == "max_z" else a.min(0)
+
+
+@operation("argmax_z", inputs=[("noise",), ("small",)], shapes=STACKS, native=True, out="u32")
+def argmax_z(a):
+    return a.argmax(0)
+
+
+@operation("totals", inputs=[("noise",), ("cells",)], out=None, judge=Close(1e3, relative=True))
+def totals(a):
+    return np.array([a.min(), a.max(), a.sum(), a.mean(), a.std()])
+
+
+# Bounds that f32 holds, and bins whose edges it holds too.
+@operation("histogram", inputs=("small",), out=None, judge=Exact(),
+           variants=[{"bins": 8, "low": 0.0, "high": 8.0}, {"bins": 32, "low": -4.0, "high": 12.0},
+                     {"bins": 256, "low": 0.0, "high": 16.0}])  # fmt: skip
+def histogram(a, bins, low, high):
+    return np.histogram(a, bins, (low, high))[0]
+
+
+@operation("percentiles", inputs=[("noise",), ("cells",), ("wide",)], out=None, judge=Close(64, relative=True),
+           variants=[{"q": 50.0}, {"q": [0.0, 1.0, 25.0, 99.8, 100.0]}])  # fmt: skip
+def percentiles(a, q):
+    return np.atleast_1d(np.percentile(a, q))
+
+
+@operation("label_statistics", inputs=[("labels:u32", "noise"), ("labels:u32", "cells")], native=True, out=None,
+           judge=Table(), table=True)  # fmt: skip
+def label_statistics(labels, image):
+    axes = "zyx"[-labels.ndim :]
+    names = ["label", "area", "sum", "mean", "minimum", "maximum", "std"]
+    names += [f"{what}_{axis}" for what in ("centroid", "start", "stop") for axis in axes]
+    table = {name: [] for name in names}
+    image = image.astype(np.float64)
+    for number in np.unique(labels[labels > 0]):
+        inside = labels == number
+        values, where = image[inside], np.argwhere(inside)
+        row = [number, values.size, values.sum(), values.mean(), values.min(), values.max(), values.std()]
+        row += [*where.mean(0), *where.min(0), *(where.max(0) + 1)]
+        for name, value in zip(names, row):
+            table[name].append(value)
+    whole = {"label", "area"} | {n for n in names if n.startswith(("start", "stop"))}
+    return {name: np.array(column, np.int64 if name in whole else float) for name, column in table.items()}

@@ -1,0 +1,157 @@
+"""Each pixel by itself, and what takes one number from the whole image first."""
+
+import numpy as np
+
+from ..case import Axes, operation
+from ..images import SHAPES, TYPES, cast
+from ..judge import Close, Near, Sides
+
+INTEGERS = [name for name in TYPES if not name.startswith("f")]
+PLAIN = [("noise",), ("wide",)]
+
+
+@operation("affine_intensity", variants=[{"scale": 2.5, "offset": -3.0}, {"scale": -0.125, "offset": 0.0}],
+           scale=lambda a, scale, offset: np.abs(a.astype(float)).max() * abs(scale) + abs(offset))  # fmt: skip
+def affine_intensity(a, scale, offset):
+    return a * scale + offset
+
+
+@operation("power", inputs=[("positive",), ("small",)], judge=Close(64, relative=True),
+           variants=[{"exponent": 2.0}, {"exponent": 0.5}, {"exponent": 1.7}, {"exponent": -1.0}])  # fmt: skip
+def power(a, exponent):
+    return a**exponent
+
+
+@operation("gamma", inputs=("positive",), judge=Close(64, relative=True),
+           variants=[{"gamma": 0.5}, {"gamma": 2.2}])  # fmt: skip
+def gamma(a, gamma):
+    return (a / a.max()) ** gamma * a.max()
+
+
+@operation("exp", inputs=("small",), judge=Close(64, relative=True), variants=[{"scale": 1.0}, {"scale": -0.75}])
+def exp(a, scale):
+    return np.exp(a * scale)
+
+
+@operation("log1p", inputs=[("positive",), ("small",)], judge=Close(16, relative=True))
+def log1p(a):
+    return np.log1p(a)
+
+
+@operation("sqrt", inputs=[("positive",), ("small",)], judge=Close(2, relative=True))
+def sqrt(a):
+    return np.sqrt(a)
+
+
+@operation("abs", inputs=PLAIN, judge=Close(1, relative=True))
+def absolute(a):
+    return np.abs(a)
+
+
+@operation("clip", judge=Close(1, relative=True), variants=[{"low": -20.0, "high": 100.0}, {"low": 5.0, "high": 5.0}])
+def clip(a, low, high):
+    return np.clip(a, low, high)
+
+
+COMPARE = {
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "equal": np.equal,
+}
+
+
+@operation(*COMPARE, inputs=[("small",), ("noise",), ("wide",)], out="u8",
+           variants=[{"value": 3.0}, {"value": -2.5}, {"value": 0.0}])  # fmt: skip
+def compare(name, a, value):
+    return COMPARE[name](a, value).astype(np.uint8)
+
+
+@operation("between", inputs=[("small",), ("noise",)], out="u8", variants=[{"low": 2.0, "high": 5.0}])
+def between(a, low, high):
+    return ((a >= low) & (a <= high)).astype(np.uint8)
+
+
+PAIRS = {
+    "add_images": np.add,
+    "subtract_images": np.subtract,
+    "multiply_images": np.multiply,
+    "absolute_difference": lambda a, b: np.abs(a - b),
+    "maximum_images": np.maximum,
+    "minimum_images": np.minimum,
+}
+
+
+@operation(*PAIRS, inputs=[("noise", "noise"), ("small", "noise")], judge=Close(2),
+           scale=lambda a, b: (np.abs(a.astype(float)).max() + 1) * (np.abs(b.astype(float)).max() + 1))  # fmt: skip
+def pairs(name, a, b):
+    return PAIRS[name](a, b)
+
+
+@operation("divide_images", inputs=[("noise", "positive"), ("noise", "small"), ("small", "small")],
+           judge=Close(2, relative=True))  # fmt: skip
+def divide_images(a, b):
+    return a / b
+
+
+@operation("mask_image", inputs=[("noise", "mask:u8"), ("wide", "mask:f32")], out="same", native=True)
+def mask_image(a, mask):
+    return np.where(mask != 0, a, 0)
+
+
+@operation("select", inputs=[("mask:u8", "noise", "noise"), ("mask:u8", "small", "noise")], out=None,
+           judge=Close(1, relative=True))  # fmt: skip
+def select(mask, a, b):
+    return np.where(mask != 0, a, b)
+
+
+@operation("minmax_normalize", inputs=[("noise",), ("cells",)], judge=Close(8), scale=lambda a: 1.0,
+           only=lambda shape, params: np.prod(shape) > 1)  # fmt: skip
+def minmax_normalize(a):
+    return (a - a.min()) / (a.max() - a.min())
+
+
+@operation("percentile_normalize", inputs=[("noise",), ("cells",)], judge=Close(16),
+           variants=[{"low": 1.0, "high": 99.8}, {"low": 25.0, "high": 50.0}],
+           scale=lambda a, low, high: 1.0 + np.abs(a.astype(float)).max() / max(
+               np.ptp(np.percentile(a.astype(float), [low, high])), 1e-30),
+           only=lambda shape, params: np.prod(shape) > 12)  # fmt: skip
+def percentile_normalize(a, low, high):
+    bottom, top = np.percentile(a, [low, high])
+    return np.clip((a - bottom) / (top - bottom), 0, 1)
+
+
+def histogram_threshold(name, image, bins):
+    """scikit-image's threshold, as f64; whole numbers keep their type, which gives each a bin."""
+    from skimage import filters
+
+    image = image.astype(np.float64) if image.dtype.kind == "f" else image.copy()
+    options = {} if name in ("threshold_li", "threshold_mean") else {"nbins": bins}
+    return float(getattr(filters, name)(image, **options))
+
+
+@operation(
+    "threshold_otsu", "threshold_triangle", "threshold_li", "threshold_yen", "threshold_isodata", "threshold_mean",
+    inputs=("cells",), out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
+    only=lambda shape, params: np.prod(shape) > 100,
+)  # fmt: skip
+def threshold(name, a, bins=256):
+    t = histogram_threshold(name, a, bins)
+    return Near((a > t).astype(np.uint8), np.abs(a - t))
+
+
+def cast_cases():
+    """Every type to every type."""
+    for target in TYPES:
+        yield {"type": target}
+
+
+@operation("cast", inputs=[("wide",), ("noise",), ("small",)], out=None, native=True, judge=Close(1, relative=True),
+           variants=list(cast_cases()), shapes=SHAPES[:4] + SHAPES[-4:])  # fmt: skip
+def cast_plain(a, type):
+    # Between whole numbers nothing is lost on the way; what has a fraction is rounded to even.
+    if a.dtype.kind == "f" or TYPES[type] in (np.float32, np.float64):
+        return cast(a.astype(np.float64), TYPES[type])
+    ends = np.iinfo(TYPES[type])
+    return np.clip(a.astype(np.int64), ends.min, ends.max).astype(TYPES[type])

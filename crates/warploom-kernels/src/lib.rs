@@ -7,7 +7,9 @@
 
 pub mod boundary;
 pub mod cpu;
+pub mod expr;
 pub mod image;
+pub mod kernel;
 pub mod op;
 
 pub use boundary::Boundary;

@@ -1,0 +1,296 @@
+//! OpenCL C and CUDA C: one language but for the names of things.
+
+use std::fmt::Write as _;
+
+use warploom_core::DType;
+
+use super::def::{Access, Atomic, KernelDef, Place, Space, Target, Work};
+use super::walk::{Dialect, Walk};
+use crate::expr::{Bin, Ty, Un};
+
+struct C<'a> {
+    def: &'a KernelDef,
+    cuda: bool,
+}
+
+/// The kernel's text.
+pub(super) fn text(def: &KernelDef, target: Target) -> String {
+    let c = C {
+        def,
+        cuda: target == Target::Cuda,
+    };
+    let head = c.head();
+    format!("{head}{}}}\n", Walk::new(def, c).body())
+}
+
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "unsigned char",
+        DType::U16 => "unsigned short",
+        DType::I16 => "short",
+        DType::U32 => "unsigned int",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        _ => "int",
+    }
+}
+
+fn register(ty: Ty) -> &'static str {
+    match ty {
+        Ty::Bool | Ty::I32 => "int",
+        Ty::U32 => "unsigned int",
+        Ty::F32 => "float",
+        Ty::F64 => "double",
+    }
+}
+
+impl C<'_> {
+    fn head(&self) -> String {
+        let (def, mut text) = (self.def, String::new());
+        if !self.cuda {
+            if def.is_wide() {
+                text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+            }
+            text += "#pragma OPENCL FP_CONTRACT OFF\n";
+        }
+        let [x, y, z] = def.group;
+        let buffers = def.buffers.iter().enumerate().map(|(at, buffer)| {
+            let space = if self.cuda { "" } else { "__global " };
+            let constant = match buffer.access {
+                Access::Read if !buffer.atomic => "const ",
+                _ => "",
+            };
+            let restrict = if self.cuda {
+                "__restrict__"
+            } else {
+                "restrict"
+            };
+            format!(
+                "{space}{constant}{}* {restrict} b{at}",
+                element(buffer.dtype)
+            )
+        });
+        let scalars = def.scalars.iter().enumerate();
+        let scalars = scalars.map(|(at, scalar)| format!("{} p{at}", register(scalar.ty)));
+        let params: Vec<String> = buffers.chain(scalars).collect();
+        let start = if self.cuda {
+            format!(
+                "extern \"C\" __global__ void __launch_bounds__({})",
+                x * y * z
+            )
+        } else {
+            format!("__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void")
+        };
+        let _ = writeln!(text, "{start} {}({}) {{", def.name, params.join(", "));
+        for (at, array) in def.arrays.iter().enumerate() {
+            let space = match (array.space, self.cuda) {
+                (Space::Private, _) => "",
+                (Space::Shared, true) => "__shared__ ",
+                (Space::Shared, false) => "__local ",
+            };
+            let _ = writeln!(
+                text,
+                "  {space}{} a{at}[{}];",
+                register(array.ty),
+                array.length
+            );
+        }
+        text
+    }
+
+    /// A function's name for a type: CUDA marks single precision.
+    fn function(&self, name: &str, ty: Ty) -> String {
+        let single = self.cuda && ty == Ty::F32;
+        format!("{name}{}", if single { "f" } else { "" })
+    }
+
+    fn axis(axis: u8) -> char {
+        ['x', 'y', 'z'][usize::from(axis)]
+    }
+
+    fn place(place: Place) -> String {
+        match place {
+            Place::Buffer(number) => format!("b{number}"),
+            Place::Array(number) => format!("a{number}"),
+        }
+    }
+}
+
+impl Dialect for C<'_> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "narrow types are kept in 64 bits"
+    )]
+    fn constant(&self, ty: Ty, bits: u64) -> String {
+        match ty {
+            Ty::Bool => bits.to_string(),
+            Ty::I32 => match bits as i32 {
+                i32::MIN => "(-2147483647 - 1)".into(),
+                value if value < 0 => format!("({value})"),
+                value => value.to_string(),
+            },
+            Ty::U32 => format!("{bits}u"),
+            Ty::F32 => {
+                let value = f32::from_bits(bits as u32);
+                let cast = if self.cuda {
+                    "__int_as_float"
+                } else {
+                    "as_float"
+                };
+                if value.is_finite() {
+                    format!("({value:e}f)")
+                } else {
+                    format!("{cast}(0x{bits:x})")
+                }
+            }
+            Ty::F64 => {
+                let value = f64::from_bits(bits);
+                let cast = if self.cuda {
+                    "__longlong_as_double"
+                } else {
+                    "as_double"
+                };
+                if value.is_finite() {
+                    format!("({value:e})")
+                } else {
+                    format!("{cast}(0x{bits:x}L)")
+                }
+            }
+        }
+    }
+
+    fn param(&self, index: u32) -> String {
+        format!("p{index}")
+    }
+
+    fn un(&self, op: Un, ty: Ty, a: &str) -> String {
+        match op {
+            Un::Neg => format!("(-{a})"),
+            Un::Abs if ty.is_float() => format!("{}({a})", self.function("fabs", ty)),
+            Un::Abs if ty == Ty::U32 => a.to_owned(),
+            Un::Abs => format!("({a} < 0 ? -{a} : {a})"),
+            Un::Not if ty == Ty::Bool => format!("(!{a})"),
+            Un::Not => format!("(~{a})"),
+            Un::Sqrt => format!("{}({a})", self.function("sqrt", ty)),
+            Un::Floor => format!("{}({a})", self.function("floor", ty)),
+            Un::Ceil => format!("{}({a})", self.function("ceil", ty)),
+            Un::Round => format!("{}({a})", self.function("rint", ty)),
+            Un::IsNan => format!("({a} != {a})"),
+            Un::ToBits if self.cuda => format!("__float_as_int({a})"),
+            Un::ToBits => format!("as_int({a})"),
+            Un::FromBits if self.cuda => format!("__int_as_float({a})"),
+            Un::FromBits => format!("as_float({a})"),
+        }
+    }
+
+    fn bin(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String {
+        let sign = match op {
+            Bin::Min => return format!("({b} < {a} ? {b} : {a})"),
+            Bin::Max => return format!("({b} > {a} ? {b} : {a})"),
+            // Signed overflow is undefined in C and wraps in ours.
+            Bin::Shl if ty == Ty::I32 => return format!("(int)((unsigned int){a} << {b})"),
+            Bin::Add => "+",
+            Bin::Sub => "-",
+            Bin::Mul => "*",
+            Bin::Div => "/",
+            Bin::Rem => "%",
+            Bin::Lt => "<",
+            Bin::Le => "<=",
+            Bin::Eq => "==",
+            Bin::Ne => "!=",
+            Bin::And => "&",
+            Bin::Or => "|",
+            Bin::Xor => "^",
+            Bin::Shl => "<<",
+            Bin::Shr => ">>",
+        };
+        format!("({a} {sign} {b})")
+    }
+
+    fn fma(&self, ty: Ty, a: &str, b: &str, c: &str) -> String {
+        format!("{}({a}, {b}, {c})", self.function("fma", ty))
+    }
+
+    fn select(&self, cond: &str, a: &str, b: &str) -> String {
+        format!("({cond} ? {a} : {b})")
+    }
+
+    fn cast(&self, _: Ty, to: Ty, a: &str) -> String {
+        match to {
+            Ty::Bool => format!("({a} != 0)"),
+            to => format!("(({}){a})", register(to)),
+        }
+    }
+
+    fn work(&self, work: Work) -> String {
+        match (work, self.cuda) {
+            (Work::Global(axis), true) => {
+                let axis = Self::axis(axis);
+                format!("(int)(blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis})")
+            }
+            (Work::Local(axis), true) => format!("(int)threadIdx.{}", Self::axis(axis)),
+            (Work::Group(axis), true) => format!("(int)blockIdx.{}", Self::axis(axis)),
+            (Work::Groups(axis), true) => format!("(int)gridDim.{}", Self::axis(axis)),
+            (Work::Global(axis), false) => format!("(int)get_global_id({axis})"),
+            (Work::Local(axis), false) => format!("(int)get_local_id({axis})"),
+            (Work::Group(axis), false) => format!("(int)get_group_id({axis})"),
+            (Work::Groups(axis), false) => format!("(int)get_num_groups({axis})"),
+        }
+    }
+
+    fn let_(&self, ty: Ty, name: &str, value: &str) -> String {
+        format!("const {} {name} = {value};", register(ty))
+    }
+
+    fn var(&self, ty: Ty, name: &str, value: &str) -> String {
+        format!("{} {name} = {value};", register(ty))
+    }
+
+    fn load(&self, place: Place, index: &str) -> String {
+        let place = Self::place(place);
+        format!("{place}[{index}]")
+    }
+
+    fn store(&self, place: Place, index: &str, value: &str) -> String {
+        let cast = match place {
+            Place::Buffer(number) => {
+                format!("({})", element(self.def.buffers[number as usize].dtype))
+            }
+            Place::Array(_) => String::new(),
+        };
+        format!("{}[{index}] = {cast}{value};", Self::place(place))
+    }
+
+    fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String {
+        let at = format!("&{}[{index}]", Self::place(place));
+        let (cuda, opencl) = match op {
+            Atomic::Add => ("atomicAdd", "atomic_add"),
+            Atomic::Min => ("atomicMin", "atomic_min"),
+            Atomic::Max => ("atomicMax", "atomic_max"),
+            Atomic::Or => ("atomicOr", "atomic_or"),
+            Atomic::Exchange => ("atomicExch", "atomic_xchg"),
+            Atomic::CompareExchange(_) => ("atomicCAS", "atomic_cmpxchg"),
+        };
+        let name = if self.cuda { cuda } else { opencl };
+        match op {
+            Atomic::CompareExchange(_) => format!("{name}({at}, {old}, {value})"),
+            _ => format!("{name}({at}, {value})"),
+        }
+    }
+
+    fn for_(&self, name: &str, from: &str, to: &str, step: &str) -> String {
+        format!("for (int {name} = {from}; {name} < {to}; {name} += {step}) {{")
+    }
+
+    fn endless(&self) -> &'static str {
+        "for (;;) {"
+    }
+
+    fn barrier(&self) -> &'static str {
+        if self.cuda {
+            "__syncthreads();"
+        } else {
+            "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What parameters and inputs must satisfy together.
+
+use super::call::OpCall;
+use super::error::OpError;
+use super::infer;
+use super::info::Rule;
+
+pub(super) fn check(call: &OpCall, rule: Rule) -> Result<(), OpError> {
+    let (op, image) = (call.op, call.image());
+    let refusal = match rule {
+        Rule::Ordered(low, high) => return order(call, low, high, true),
+        Rule::Below(low, high) => return order(call, low, high, false),
+        Rule::AffineMatrix(name) => return infer::affine(call, name).map(|_| ()),
+        Rule::Scale(name) => return scale(call, name),
+        Rule::SomeAxis(name) => {
+            let list = call.params.maybe_per_axis(name);
+            let flat = list.is_some_and(|list| list.iter().all(|number| *number == 0.0));
+            flat.then_some(OpError::NoNeighbourhood { op, name })
+        }
+        Rule::StackParam(name) => {
+            let useless = image.rank == 2 && call.params.value(name).is_some();
+            useless.then_some(OpError::StackParam { op, name, image })
+        }
+        Rule::ParamOrInput(param, input) => {
+            let both = call.params.value(param).is_some();
+            (both == call.has_input(input)).then_some(OpError::ParamOrInput {
+                op,
+                param,
+                input,
+                both,
+            })
+        }
+    };
+    refusal.map_or(Ok(()), Err)
+}
+
+fn order(call: &OpCall, low: &'static str, high: &'static str, equal: bool) -> Result<(), OpError> {
+    let numbers = (
+        call.params.maybe_number(low),
+        call.params.maybe_number(high),
+    );
+    let (Some(low_value), Some(high_value)) = numbers else {
+        return Ok(());
+    };
+    if low_value < high_value || (equal && low_value <= high_value) {
+        return Ok(());
+    }
+    Err(OpError::Order {
+        op: call.op,
+        low,
+        low_value,
+        high,
+        high_value,
+        equal,
+    })
+}
+
+fn scale(call: &OpCall, name: &'static str) -> Result<(), OpError> {
+    let (low, high) = match call.params.numbers(name) {
+        [] => return Ok(()),
+        [high] => (0.0, *high),
+        [low, high, ..] => (*low, *high),
+    };
+    if low < high {
+        return Ok(());
+    }
+    Err(OpError::BadValue {
+        op: call.op,
+        name,
+        given: format!("{low},{high}"),
+        takes: "low,high with low below high, or one number above 0".into(),
+    })
+}

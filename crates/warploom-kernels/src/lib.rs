@@ -8,6 +8,7 @@
 pub mod boundary;
 pub mod cpu;
 pub mod expr;
+pub mod flow;
 pub mod image;
 pub mod kernel;
 pub mod op;

@@ -1,0 +1,30 @@
+"""The command line; see `--help`."""
+
+import argparse
+import shlex
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench", description="Our speed beside that of others.")
+    parser.add_argument("what", choices=["ops", "seg2k", "point6"])
+    parser.add_argument("work", nargs="*", help="with ops: only these; none means all")
+    parser.add_argument("--server", type=shlex.split, required=True, help="the command of our server")
+    parser.add_argument("--devices", type=lambda t: t.split(","), default=["cpu:0", "opencl:0"])
+    parser.add_argument("--peers", type=lambda t: t.split(","), default=None, help="only these")
+    parser.add_argument("--shapes", type=lambda t: t.split(","), default=["2048x2048", "64x512x512"])
+    parser.add_argument("--threads", type=int, default=2, help="for us, for OpenCV, for Halide")
+    parser.add_argument("--rounds", type=int, default=5, help="at least so many")
+    parser.add_argument("--budget", type=float, default=1.0, help="seconds for further rounds of short calls")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    if args.what == "ops":
+        from . import ops
+
+        return ops.run(args)
+    from . import point6, seg2k
+
+    return {"seg2k": seg2k, "point6": point6}[args.what].run(args)
+
+
+sys.exit(main())

@@ -1,0 +1,16 @@
+"""A server that only pretends: it answers as ours does, and each run takes a made-up time."""
+
+import json
+import sys
+import time
+
+for line in sys.stdin:
+    question = json.loads(line)
+    if "run" in question:
+        time.sleep(0.001)
+        answer = {"seconds": 0.001}
+    elif question.get("steps", [{}])[0].get("op") == "watershed":
+        answer = {"error": "watershed is not there"}
+    else:
+        answer = {"ok": True}
+    print(json.dumps(answer), flush=True)

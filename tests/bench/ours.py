@@ -1,0 +1,84 @@
+"""Our side: a process that keeps images and compiled programs, so that rounds can interleave.
+
+One JSON object a line in, one a line out:
+
+    {"load": NAME, "path": FILE}                                     -> {"ok": true}
+    {"prepare": ID, "device": D, "steps": [...], "outputs": [...]}   -> {"ok": true}
+    {"run": ID}                                                      -> {"seconds": S}
+    {"save": ID, "paths": [...]}                                     -> {"ok": true}
+    {"drop": ID}                                                     -> {"ok": true}
+
+A step is {"op": NAME, "args": ["key=value"], "inputs": [...]}; an input is the name of an image or
+the number of an earlier step, and so is an output. What goes wrong is {"error": TEXT}. `run` starts
+with everything on the device and ends when the device has finished; the clock is the server's.
+"""
+
+import json
+import subprocess
+
+import numpy as np
+
+
+class Refused(Exception):
+    """What the server said it cannot do."""
+
+
+class Server:
+    """The process; its images go through a folder."""
+
+    def __init__(self, command, folder, threads):
+        self.folder = folder
+        self.count = 0
+        self.process = subprocess.Popen(
+            [*command, "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, **question):
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise SystemExit(f"error: the server ended ({self.process.wait()}) at {question}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Refused(answer["error"])
+        return answer
+
+    def load(self, images):
+        for name, image in images.items():
+            path = self.folder / f"{name}.npy"
+            np.save(path, image)
+            self.ask(load=name, path=str(path))
+
+    def prepare(self, device, steps, outputs=None):
+        """A program; the call that runs it once and answers with its seconds."""
+        self.count += 1
+        last = len(steps) - 1
+        self.ask(prepare=self.count, device=device, steps=steps, outputs=outputs or [last])
+        return Program(self, self.count)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Program:
+    """A compiled program of the server."""
+
+    def __init__(self, server, number):
+        self.server, self.number = server, number
+
+    def __call__(self):
+        return self.server.ask(run=self.number)["seconds"]
+
+    def results(self, count=1):
+        """What the last run made."""
+        paths = [self.server.folder / f"result{i}.npy" for i in range(count)]
+        self.server.ask(save=self.number, paths=[str(path) for path in paths])
+        return [np.load(path) for path in paths]
+
+    def drop(self):
+        self.server.ask(drop=self.number)

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import edges, images
-from .judge import Close, Exact
+from .judge import Choice, Close, Exact
 
 #: Every declared operation, by name.
 OPERATIONS: dict[str, "Operation"] = {}
@@ -32,7 +32,7 @@ class Operation:
     #: Alternatives; each names the content of every input, with its type where that is fixed.
     inputs: list[tuple[str, ...]]
     types: list[str]
-    #: The element type of the result: `same`, `real`, one of ours, or None for any.
+    #: The element type of the result: `same`, `common`, `real`, one of ours, or None for any.
     out: str | None
     judge: Any
     shapes: list[tuple[int, ...]]
@@ -43,7 +43,7 @@ class Operation:
     native: bool
     #: The size of the numbers that rounding errors are measured by, from images and parameters.
     scale: Callable | None
-    #: Which combinations make sense, from shape and parameters.
+    #: Which combinations make sense, from shape, parameters and contents.
     only: Callable
     table: bool = False
 
@@ -62,12 +62,12 @@ class Operation:
             }
             if rule and rule != "clamp":
                 params["boundary"] = rule
-            if self.only(shape, params):
+            if self.only(shape, params, content):
                 keys = []
                 for seed, what in enumerate(content):
                     name, _, fixed = what.partition(":")
                     keys.append((name, shape, fixed or dtype, seed))
-                yield Case(self, keys, params)
+                yield Case(self, keys, params, dtype)
 
 
 def operation(
@@ -81,7 +81,7 @@ def operation(
     edges=False,
     native=False,
     scale=None,
-    only=lambda shape, params: True,
+    only=lambda shape, params, content: True,
     table=False,
 ):
     """Declares operations that share a reference; one of several names is passed to it first."""
@@ -128,13 +128,11 @@ class Case:
     operation: Operation
     keys: list[tuple]
     params: dict
+    #: The element type that this case is about.
+    dtype: str = "f32"
     #: A refusal: this text has to be part of the error.
     refused: str | None = None
     number: int = field(default=-1)
-
-    @property
-    def dtype(self):
-        return self.keys[0][2]
 
     @property
     def suffix(self):
@@ -162,7 +160,9 @@ class Case:
             answer = self.operation.reference(*arrays, **keywords)
             wanted = self.wanted()
             if wanted is not None and isinstance(answer, np.ndarray):
-                answer = images.cast(answer, wanted) if wanted.kind != "f" else answer.astype(wanted)
+                return images.cast(answer, wanted)
+            if wanted is not None and isinstance(answer, Choice):
+                answer.answer = images.cast(answer.answer, wanted)
         return answer
 
     def wanted(self):
@@ -170,12 +170,19 @@ class Case:
         match self.operation.out:
             case None:
                 return None
+            case "common":
+                types = {dtype for content, _, dtype, _ in self.keys if content != "mask"}
+                return np.dtype(images.TYPES[types.pop() if len(types) == 1 else self.real(types)])
             case "same":
                 return np.dtype(images.TYPES[self.dtype])
             case "real":
-                return np.dtype(np.float64 if self.dtype == "f64" else np.float32)
+                return np.dtype(images.TYPES[self.real({self.dtype})])
             case name:
                 return np.dtype(images.TYPES[name])
+
+    @staticmethod
+    def real(types):
+        return "f64" if "f64" in types else "f32"
 
     def scale(self):
         """What rounding errors are measured by: by default the largest number that came in."""

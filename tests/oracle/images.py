@@ -124,3 +124,43 @@ def markers(shape, dtype, seed):
     count = max(1, min(6, image.size // 12))
     image.flat[rng.choice(image.size, count, replace=False)] = np.arange(1, count + 1)
     return image
+
+
+def full(shape, dtype, seed):
+    """A mask without a gap."""
+    return np.ones(shape, TYPES[dtype])
+
+
+def texture(shape, dtype, seed):
+    """The same for every seed, so that `rolled` is what it says."""
+    return cells(shape, dtype, 0)
+
+
+def rolled(shape, dtype, seed):
+    """`texture` moved by whole pixels, less than half of each axis."""
+    return np.roll(texture(shape, dtype, 0), moved(shape), range(len(shape)))
+
+
+def moved(shape):
+    """By how much `rolled` is moved."""
+    return [(length - 1) // 2 * (-1) ** axis // 2 for axis, length in enumerate(shape)]
+
+
+def narrow(shape, dtype, seed):
+    """As high as `noise` of this shape, and half as wide."""
+    return noise((*shape[:-1], (shape[-1] + 1) // 2), dtype, seed)
+
+
+def kernel(shape, dtype, seed):
+    """Weights of both signs; extents are odd, but larger and smaller than those of images."""
+    return noise((3, 5, 7)[-len(shape) :], "f64", seed).astype(TYPES[dtype])
+
+
+def even_kernel(shape, dtype, seed):
+    """Weights around no pixel in particular."""
+    return noise((2, 4, 6)[-len(shape) :], "f64", seed).astype(TYPES[dtype])
+
+
+def spread(shape, dtype, seed):
+    """What a point looks like: positive weights, not symmetric."""
+    return positive((3, 3, 5)[-len(shape) :], "f64", seed).astype(TYPES[dtype])

@@ -68,17 +68,24 @@ class Close:
     relative: bool = False
 
     def __call__(self, got, want, scale):
+        also = None
+        if isinstance(want, Choice):
+            want, also = want.answer, want.fine
         epsilon = np.finfo(want.dtype if want.dtype.kind == "f" else np.float64).eps
         if got.dtype == np.float32:
             epsilon = np.finfo(np.float32).eps
-        want_, got_ = want.astype(np.float64), got.astype(np.float64)
-        size = np.abs(want_) + (0.0 if self.relative else scale)
+        wanted, given = want.astype(np.float64), got.astype(np.float64)
+        size = np.abs(wanted) + (0.0 if self.relative else scale)
         # What is too small for the type is zero, in whichever way it got there.
         size = np.maximum(size, np.finfo(np.float32).tiny)
-        fine = same(got_, want_)
+        fine = same(given, wanted)
         with np.errstate(invalid="ignore", over="ignore"):
-            error = np.where(fine, 0.0, np.abs(got_ - want_) / size)
+            error = np.where(fine, 0.0, np.abs(given - wanted) / size)
         fine |= error <= self.steps * epsilon
+        if also is not None and not fine.all():
+            good = also(given)
+            fine |= good
+            error[good] = 0.0
         worst = float(np.nanmax(error, initial=0.0))
         return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, want))
 

@@ -5,7 +5,7 @@ from scipy import ndimage
 
 from ..case import Axes, operation
 from ..edges import active, ball, mode, per_axis, windows
-from ..images import SHAPES
+from ..images import STACKS
 from ..judge import Close, Near, Sides
 
 BOXES = [{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 20}]
@@ -139,12 +139,15 @@ def sobel(a, boundary):
     return np.sqrt(sum(ndimage.sobel(a, axis, mode=mode(boundary)) ** 2 for axis in range(a.ndim)))
 
 
-@operation("gradient_x", "gradient_y", "gradient_z", only=lambda shape, params: True)
+@operation("gradient_x", "gradient_y")
 def gradient(name, a):
     axis = "zyx".index(name[-1]) - 3
-    if -axis > a.ndim or a.shape[axis] == 1:
-        return np.zeros_like(a)
-    return np.gradient(a, axis=axis)
+    return np.gradient(a, axis=axis) if a.shape[axis] > 1 else np.zeros_like(a)
+
+
+@operation("gradient_z", shapes=STACKS)
+def gradient_z(a):
+    return gradient("gradient_z", a)
 
 
 @operation("laplace_diamond", edges=True)
@@ -161,6 +164,25 @@ def laplace_box(a, boundary):
     return ndimage.correlate(a, kernel, mode=mode(boundary)) if a.size > 1 else np.zeros_like(a)
 
 
+def weights(a, kernel, **params):
+    """The largest that a weighted sum can be."""
+    return np.abs(a.astype(float)).max() * np.abs(kernel.astype(float)).sum()
+
+
+KERNELS = [("noise", "kernel:f32"), ("noise", "even_kernel:f32"), ("small", "kernel:u8")]
+
+
+@operation("convolve", inputs=KERNELS, edges=True, scale=weights)
+def convolve(a, kernel, boundary):
+    return ndimage.convolve(a, kernel, mode=mode(boundary))
+
+
+# The f32 transform of a stack adds up more rounding than a direct sum.
+@operation("fft_convolve", inputs=KERNELS, edges=True, scale=weights, judge=Close(64))
+def fft_convolve(a, kernel, boundary):
+    return ndimage.convolve(a, kernel, mode=mode(boundary))
+
+
 @operation("threshold_local", inputs=[("cells",), ("noise",)], out="u8", edges=True, judge=Sides(),
            variants=[{"radius": 2, "offset": 0.0}, {"radius": Axes(1, 5, 3), "offset": 1.5}])  # fmt: skip
 def threshold_local(a, radius, offset, boundary):
@@ -169,7 +191,7 @@ def threshold_local(a, radius, offset, boundary):
 
 
 @operation("local_maxima", inputs=[("cells",), ("small",)], out="u8", native=True, edges=True,
-           variants=[{"radius": 1, "threshold": 2.0}, {"radius": Axes(1, 3, 2), "threshold": 4.0}])  # fmt: skip
-def local_maxima(a, radius, threshold, boundary):
+           variants=[{"radius": 1, "threshold": 2.0}, {"radius": Axes(1, 3, 2)}])  # fmt: skip
+def local_maxima(a, radius, boundary, threshold=-np.inf):
     highest = extreme_box("maximum_box", a, radius=radius, boundary=boundary)
     return ((a == highest) & (a > threshold)).astype(np.uint8)

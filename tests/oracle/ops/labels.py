@@ -6,10 +6,9 @@ from skimage import segmentation
 
 from ..case import operation
 from ..edges import active
-from ..judge import Choice
 from .masks import structure
 
-LABELS = {"inputs": ("labels",), "types": ["u8", "u16", "i32", "u32"], "native": True, "out": "u32"}
+LABELS = {"inputs": ("labels",), "types": ["u8", "u16", "i16", "i32", "u32"], "native": True, "out": "u32"}
 
 
 def in_scan_order(found):
@@ -58,21 +57,10 @@ def relabel_sequential(a):
     return segmentation.relabel_sequential(a)[0]
 
 
-@operation("expand_labels", inputs=("markers",), types=LABELS["types"], native=True, out="u32",
+@operation("expand_labels", **{**LABELS, "inputs": [("markers",), ("labels",)]},
            variants=[{"distance": 1.0}, {"distance": 3.5}, {"distance": 50.0}])  # fmt: skip
 def expand_labels(a, distance):
-    answer = segmentation.expand_labels(a, distance).astype(np.uint32)
-    nearest = ndimage.distance_transform_edt(a == 0)
-
-    def fine(got):
-        """Another label is as good where it is as near."""
-        good = np.zeros(a.shape, bool)
-        for number in np.unique(a[a > 0]):
-            tied = ndimage.distance_transform_edt(a != number) == nearest
-            good |= (got == number) & tied & (nearest <= distance)
-        return good
-
-    return Choice(answer, fine)
+    return segmentation.expand_labels(a, distance)
 
 
 @operation("watershed", inputs=[("markers:u32", "bumps"), ("markers:u32", "bumps", "mask:u8"), ("markers:u32", "small")],

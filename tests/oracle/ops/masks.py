@@ -57,8 +57,7 @@ def fill_holes(a):
     return ndimage.binary_fill_holes(a != 0).astype(np.uint8)
 
 
-# Without any zero there is nothing to be distant from; scipy's answer then is no distance.
-@operation("distance_transform", inputs=("mask",), native=True, judge=Close(2, relative=True),
-           only=lambda shape, params: np.prod(shape) > 4)  # fmt: skip
+# Without any zero, scipy measures from a place just outside; so do we.
+@operation("distance_transform", inputs=[("mask",), ("full",)], native=True, judge=Close(2, relative=True))
 def distance_transform(a):
     return ndimage.distance_transform_edt(a != 0)

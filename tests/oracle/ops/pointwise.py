@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ..case import Axes, operation
+from ..case import operation
 from ..images import SHAPES, TYPES, cast
 from ..judge import Close, Near, Sides
 
-INTEGERS = [name for name in TYPES if not name.startswith("f")]
 PLAIN = [("noise",), ("wide",)]
 
 
@@ -23,9 +22,16 @@ def power(a, exponent):
 
 
 @operation("gamma", inputs=("positive",), judge=Close(64, relative=True),
-           variants=[{"gamma": 0.5}, {"gamma": 2.2}])  # fmt: skip
-def gamma(a, gamma):
-    return (a / a.max()) ** gamma * a.max()
+           variants=[{"gamma": 0.5}, {"gamma": 2.2}, {"gamma": 0.8, "maximum": 200.0}])  # fmt: skip
+def gamma(a, gamma, maximum=None):
+    maximum = maximum or a.max()
+    return (a / maximum) ** gamma * maximum
+
+
+@operation("invert", judge=Close(2), variants=[{}, {"maximum": 255.0}],
+           scale=lambda a, maximum=0: np.abs(a.astype(float)).max() + maximum)  # fmt: skip
+def invert(a, maximum=None):
+    return (a.max() if maximum is None else maximum) - a
 
 
 @operation("exp", inputs=("small",), judge=Close(64, relative=True), variants=[{"scale": 1.0}, {"scale": -0.75}])
@@ -48,8 +54,8 @@ def absolute(a):
     return np.abs(a)
 
 
-@operation("clip", judge=Close(1, relative=True), variants=[{"low": -20.0, "high": 100.0}, {"low": 5.0, "high": 5.0}])
-def clip(a, low, high):
+@operation("clip", judge=Close(1, relative=True), variants=[{"low": -20.0, "high": 100.0}, {"low": 5.0, "high": 5.0}, {"low": 3.0}, {"high": 3.0}])
+def clip(a, low=None, high=None):
     return np.clip(a, low, high)
 
 
@@ -78,15 +84,19 @@ PAIRS = {
     "subtract_images": np.subtract,
     "multiply_images": np.multiply,
     "absolute_difference": lambda a, b: np.abs(a - b),
-    "maximum_images": np.maximum,
-    "minimum_images": np.minimum,
 }
 
 
-@operation(*PAIRS, inputs=[("noise", "noise"), ("small", "noise")], judge=Close(2),
+@operation(*PAIRS, inputs=[("noise", "noise"), ("small", "noise"), ("noise", "noise:u8")], judge=Close(2),
            scale=lambda a, b: (np.abs(a.astype(float)).max() + 1) * (np.abs(b.astype(float)).max() + 1))  # fmt: skip
 def pairs(name, a, b):
     return PAIRS[name](a, b)
+
+
+@operation("maximum_images", "minimum_images", inputs=[("noise", "noise"), ("wide", "wide"), ("small", "small:u8")],
+           native=True, out="common")  # fmt: skip
+def extreme(name, a, b):
+    return (np.fmax if name == "maximum_images" else np.fmin)(a, b)
 
 
 @operation("divide_images", inputs=[("noise", "positive"), ("noise", "small"), ("small", "small")],
@@ -100,14 +110,14 @@ def mask_image(a, mask):
     return np.where(mask != 0, a, 0)
 
 
-@operation("select", inputs=[("mask:u8", "noise", "noise"), ("mask:u8", "small", "noise")], out=None,
-           judge=Close(1, relative=True))  # fmt: skip
+@operation("select", inputs=[("mask:u8", "noise", "noise"), ("mask:u16", "wide", "wide"), ("mask:f32", "noise", "noise:u8")],
+           native=True, out="common")  # fmt: skip
 def select(mask, a, b):
     return np.where(mask != 0, a, b)
 
 
 @operation("minmax_normalize", inputs=[("noise",), ("cells",)], judge=Close(8), scale=lambda a: 1.0,
-           only=lambda shape, params: np.prod(shape) > 1)  # fmt: skip
+           only=lambda shape, params, content: np.prod(shape) > 1)  # fmt: skip
 def minmax_normalize(a):
     return (a - a.min()) / (a.max() - a.min())
 
@@ -116,10 +126,16 @@ def minmax_normalize(a):
            variants=[{"low": 1.0, "high": 99.8}, {"low": 25.0, "high": 50.0}],
            scale=lambda a, low, high: 1.0 + np.abs(a.astype(float)).max() / max(
                np.ptp(np.percentile(a.astype(float), [low, high])), 1e-30),
-           only=lambda shape, params: np.prod(shape) > 12)  # fmt: skip
+           only=lambda shape, params, content: np.prod(shape) > 12)  # fmt: skip
 def percentile_normalize(a, low, high):
     bottom, top = np.percentile(a, [low, high])
     return np.clip((a - bottom) / (top - bottom), 0, 1)
+
+
+@operation("flat_field", inputs=[("noise", "positive"), ("cells", "positive:f32")], variants=[{}, {"dark": 0.25}],
+           scale=lambda a, flat, dark=0.0: np.abs(flat_field(a.astype(float), flat.astype(float), dark)).max())  # fmt: skip
+def flat_field(a, flat, dark=0.0):
+    return (a - dark) / (flat - dark) * (flat - dark).mean()
 
 
 def histogram_threshold(name, image, bins):
@@ -134,24 +150,44 @@ def histogram_threshold(name, image, bins):
 @operation(
     "threshold_otsu", "threshold_triangle", "threshold_li", "threshold_yen", "threshold_isodata", "threshold_mean",
     inputs=("cells",), out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
-    only=lambda shape, params: np.prod(shape) > 100,
+    only=lambda shape, params, content: np.prod(shape) > 100,
 )  # fmt: skip
 def threshold(name, a, bins=256):
     t = histogram_threshold(name, a, bins)
     return Near((a > t).astype(np.uint8), np.abs(a - t))
 
 
-def cast_cases():
-    """Every type to every type."""
-    for target in TYPES:
-        yield {"type": target}
+def wrapped(a, type):
+    """As numpy's astype between whole numbers."""
+    return a.astype(np.int64).astype(TYPES[type])
+
+
+def mapped(a, type, low, high, to_low, to_high):
+    return cast((a.astype(np.float64) - low) * (to_high - to_low) / (high - low) + to_low, TYPES[type])
 
 
 @operation("cast", inputs=[("wide",), ("noise",), ("small",)], out=None, native=True, judge=Close(1, relative=True),
-           variants=list(cast_cases()), shapes=SHAPES[:4] + SHAPES[-4:])  # fmt: skip
-def cast_plain(a, type):
+           variants=[*({"type": name} for name in TYPES),
+                     {"type": "u8", "scale_from": [0.0, 1024.0], "scale_to": [0.0, 128.0]},
+                     {"type": "u16", "scale_from": [-64.0, 64.0]},
+                     {"type": "f32", "scale_to": 2.0},
+                     *({"type": name, "mode": "wrap"} for name in ("u8", "i16", "u32"))],
+           shapes=SHAPES[:4] + SHAPES[-4:])  # fmt: skip
+def cast_image(a, type, mode="saturate", scale_from=None, scale_to=None):
+    if mode == "wrap" and a.dtype.kind != "f":
+        return wrapped(a, type)
+    if scale_from is not None or scale_to is not None:
+        return mapped(a, type, *span(scale_from, a.dtype), *span(scale_to, TYPES[type]))
     # Between whole numbers nothing is lost on the way; what has a fraction is rounded to even.
-    if a.dtype.kind == "f" or TYPES[type] in (np.float32, np.float64):
+    if a.dtype.kind == "f" or type in ("f32", "f64"):
         return cast(a.astype(np.float64), TYPES[type])
     ends = np.iinfo(TYPES[type])
     return np.clip(a.astype(np.int64), ends.min, ends.max).astype(TYPES[type])
+
+
+def span(given, dtype):
+    """Low and high; a single number is high, and nothing is the type's whole range."""
+    if given is None:
+        ends = np.iinfo(dtype) if np.dtype(dtype).kind != "f" else None
+        return (float(ends.min), float(ends.max)) if ends else (0.0, 1.0)
+    return tuple(given) if isinstance(given, list) else (0.0, given)

@@ -10,13 +10,26 @@
     clippy::inline_always,
     reason = "single instructions must be compiled for the vector set of the loop they are in"
 )]
+#![expect(
+    clippy::too_many_arguments,
+    reason = "a kernel is told its rows, its weights, its extents and its memory; a struct for each would hide which"
+)]
 #![cfg_attr(
     test,
     expect(clippy::float_cmp, reason = "results are compared bit for bit")
 )]
 
+mod block;
+pub mod depth;
+pub mod image;
+pub mod lanes;
 pub mod pixel;
+pub mod rows;
+pub mod taps;
+mod turn;
 pub mod view;
+pub mod window;
 
+pub use image::{Image, ImageMut};
 pub use pixel::{Pixel, Real};
 pub use view::{View, ViewMut};

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use warploom_core::Element;
+use warploom_core::{DType, Element};
 
 /// An element type of images: `u8 u16 i16 i32 u32 f32 f64`.
 pub trait Pixel: Element + Copy + Default + PartialOrd + Debug + 'static {
@@ -213,6 +213,21 @@ macro_rules! floats {
 floats! {
     f32 as u32, 1_u32 << 31;
     f64 as u64, 1_u64 << 63;
+}
+
+/// Every value as another type: rounded to nearest even, saturated; NaN becomes 0 in integers.
+#[inline(always)]
+pub(crate) fn cast<T: Pixel, U: Pixel>(from: &[T], to: &mut [U]) {
+    if T::DTYPE == U::DTYPE {
+        to.copy_from_slice(bytemuck::cast_slice(from));
+        return;
+    }
+    let pairs = to.iter_mut().zip(from);
+    if U::DTYPE == DType::F32 || T::DTYPE == DType::F32 {
+        pairs.for_each(|(to, from)| *to = U::from_f32(from.to_f32()));
+    } else {
+        pairs.for_each(|(to, from)| *to = U::from_f64(from.to_f64()));
+    }
 }
 
 #[cfg(test)]

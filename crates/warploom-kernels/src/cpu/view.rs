@@ -111,6 +111,30 @@ impl<'a, T> ViewMut<'a, T> {
         }
     }
 
+    /// The first `rows` rows, counted through all planes, and the rest.
+    ///
+    /// # Panics
+    /// When there are fewer rows, or the cut is inside a plane of several: a view holds whole
+    /// planes or one.
+    pub fn split_rows(self, rows: usize) -> (Self, Self) {
+        let ([nz, ny, nx], pitch) = (self.dims, self.pitch);
+        let (z, y) = if nz <= 1 { (0, rows) } else { (rows / ny, 0) };
+        assert!(
+            z * ny + y == rows && rows <= nz * ny,
+            "{rows} rows cannot be cut from {:?}",
+            self.dims
+        );
+        let (first, rest) = if nz <= 1 {
+            ([nz, y, nx], [nz, ny - y, nx])
+        } else {
+            ([z, ny, nx], [nz - z, ny, nx])
+        };
+        let cut = (z * pitch[0] + y * pitch[1]).min(self.data.len());
+        let (head, tail) = self.data.split_at_mut(cut);
+        let part = |data, dims| Self { data, dims, pitch };
+        (part(head, first), part(tail, rest))
+    }
+
     /// Every row with its z and y, in order: the pieces that threads share out.
     pub fn rows(self) -> impl Iterator<Item = (usize, usize, &'a mut [T])> {
         let ([nz, ny, nx], [plane, row]) = (self.dims, self.pitch);
@@ -139,6 +163,20 @@ impl<'a, T> ViewMut<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_is_cut_at_planes_and_a_plane_at_rows() {
+        let mut data = [0_u8; 2 * 3 * 5];
+        let stack = ViewMut::pitched(&mut data, [2, 3, 4], [15, 5]);
+        let (first, rest) = stack.split_rows(3);
+        assert_eq!((first.dims(), rest.dims()), ([1, 3, 4], [1, 3, 4]));
+        let (mut top, mut low) = rest.split_rows(2);
+        top.row(0, 1).fill(1);
+        low.row(0, 0).fill(2);
+        assert_eq!(data[20..24], [1; 4]);
+        assert_eq!(data[25..29], [2; 4]);
+        assert_eq!(data[24], 0);
+    }
 
     #[test]
     fn rows_skip_the_gaps() {

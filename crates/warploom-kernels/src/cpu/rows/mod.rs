@@ -1,0 +1,175 @@
+//! Chains of passes over rows, in one pass over memory.
+//!
+//! A [`RowGraph`] says what is computed; [`RowGraph::finish`] makes a [`RowEngine`] of it. Every
+//! value keeps only the rows that those after it still need, in a ring small enough for the cache.
+//! Strips of rows are worked on in parallel; each makes the few rows around it again.
+
+mod graph;
+mod schedule;
+mod strip;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+pub use graph::{Axis, RowGraph, Value, real};
+
+use super::image::{Image, ImageMut};
+use super::lanes::Level;
+use strip::Arena;
+
+/// A [`RowGraph`] that can run, again and again, on images of any extents.
+#[derive(Debug)]
+pub struct RowEngine {
+    graph: RowGraph,
+    level: Level,
+    halo: usize,
+    /// Memory of strips that are not running; the next call takes it from here.
+    arenas: Mutex<Vec<Arena>>,
+}
+
+impl RowGraph {
+    /// Makes it run on the best instruction set this machine has.
+    pub fn finish(self) -> RowEngine {
+        self.finish_on(Level::new())
+    }
+
+    /// Makes it run on a given instruction set.
+    pub fn finish_on(self, level: Level) -> RowEngine {
+        let halo = self.halo() as usize;
+        RowEngine {
+            graph: self,
+            level,
+            halo,
+            arenas: Mutex::default(),
+        }
+    }
+}
+
+/// A part of a plane.
+#[derive(Clone, Copy, Debug)]
+struct Strips {
+    planes: usize,
+    rows: usize,
+    /// Strips of one plane.
+    per_plane: usize,
+}
+
+impl Strips {
+    fn new(planes: usize, rows: usize, halo: usize) -> Self {
+        let threads = rayon::current_num_threads();
+        // Several strips per thread even out the load; but each makes its halo again.
+        let wanted = (4 * threads).div_ceil(planes.max(1));
+        let most = rows / (10 * halo + 32);
+        let mut per_plane = wanted.min(most).max(1);
+        if planes == 1 && per_plane > threads {
+            per_plane -= per_plane % threads;
+        }
+        Self {
+            planes,
+            rows,
+            per_plane,
+        }
+    }
+
+    fn count(self) -> usize {
+        self.planes * self.per_plane
+    }
+
+    /// The first row of a strip, counted through all planes.
+    fn start(self, strip: usize) -> usize {
+        let (z, part) = (strip / self.per_plane, strip % self.per_plane);
+        z * self.rows + part * self.rows / self.per_plane
+    }
+
+    /// Where a run of strips is best cut in two: between planes when there are several.
+    fn middle(self, strips: &Range<usize>) -> usize {
+        let middle = strips.start.midpoint(strips.end);
+        let plane = middle / self.per_plane * self.per_plane;
+        if plane > strips.start {
+            plane
+        } else if plane + self.per_plane < strips.end {
+            plane + self.per_plane
+        } else {
+            middle
+        }
+    }
+}
+
+impl RowEngine {
+    /// Computes every output from the inputs, on the threads of the pool it is called in.
+    ///
+    /// # Panics
+    /// When images are missing, differ in extents or are not of the element types the graph was
+    /// made for.
+    pub fn run(&self, inputs: &[Image<'_>], outputs: Vec<ImageMut<'_>>) {
+        let dims = self.check(inputs, &outputs);
+        if dims.contains(&0) {
+            return;
+        }
+        let strips = Strips::new(dims[0], dims[1], self.halo);
+        self.share(inputs, outputs, strips, 0..strips.count());
+    }
+
+    fn check(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>]) -> [usize; 3] {
+        assert_eq!(inputs.len(), self.graph.inputs, "inputs");
+        assert_eq!(outputs.len(), self.graph.outputs, "outputs");
+        let dims = outputs.first().map_or([0; 3], ImageMut::dims);
+        for value in &self.graph.values {
+            let (is, at) = match value.place {
+                graph::Place::Input(at) => ((inputs[at].dtype(), inputs[at].dims()), at),
+                graph::Place::Output(at) => ((outputs[at].dtype(), outputs[at].dims()), at),
+                graph::Place::Ring => continue,
+            };
+            assert_eq!(is, (value.dtype, dims), "image {at} at {:?}", value.place);
+        }
+        dims
+    }
+
+    fn share(
+        &self,
+        inputs: &[Image<'_>],
+        mut outputs: Vec<ImageMut<'_>>,
+        strips: Strips,
+        these: Range<usize>,
+    ) {
+        if these.len() == 1 {
+            let first = strips.start(these.start);
+            let z = first / strips.rows;
+            let y = first % strips.rows;
+            let rows = outputs[0].dims()[1];
+            let mut arena = self.take();
+            arena.run(
+                &self.graph,
+                self.level,
+                inputs,
+                &mut outputs,
+                z,
+                y..y + rows,
+            );
+            self.give(arena);
+            return;
+        }
+        let middle = strips.middle(&these);
+        let rows = strips.start(middle) - strips.start(these.start);
+        let (first, rest): (Vec<_>, Vec<_>) = outputs
+            .into_iter()
+            .map(|output| output.split_rows(rows))
+            .unzip();
+        rayon::join(
+            || self.share(inputs, first, strips, these.start..middle),
+            || self.share(inputs, rest, strips, middle..these.end),
+        );
+    }
+
+    fn take(&self) -> Arena {
+        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        arenas.pop().unwrap_or_default()
+    }
+
+    fn give(&self, arena: Arena) {
+        let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        arenas.push(arena);
+    }
+}

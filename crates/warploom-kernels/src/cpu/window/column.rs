@@ -1,0 +1,185 @@
+//! Windows down columns, after van Herk and Gil and Werman.
+//!
+//! The axis is cut into blocks as long as the window. A window is the end of one block and the
+//! beginning of the next, so that a running value from each end of every block is all that is
+//! needed: three operations per pixel, however long the window, and no sum that drifts.
+
+use fearless_simd::prelude::*;
+
+use super::super::Pixel;
+use super::super::block::{Rows, RowsMut};
+use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store};
+use super::Fold;
+
+/// How values are gathered.
+trait Gather: Copy {
+    /// The first value of a block.
+    fn begin<S: Simd, V: SimdBase<S>>(simd: S, first: V) -> V
+    where
+        V::Element: Lane;
+    /// One value more.
+    fn add<S: Simd, V: SimdBase<S>>(so_far: V, next: V) -> V;
+}
+
+macro_rules! gather {
+    ($name:ident, |$simd:ident, $first:ident| $begin:expr, |$a:ident, $b:ident| $add:expr) => {
+        #[derive(Clone, Copy)]
+        struct $name;
+        impl Gather for $name {
+            #[inline(always)]
+            fn begin<S: Simd, V: SimdBase<S>>($simd: S, $first: V) -> V
+            where
+                V::Element: Lane,
+            {
+                $begin
+            }
+            #[inline(always)]
+            fn add<S: Simd, V: SimdBase<S>>($a: V, $b: V) -> V {
+                $add
+            }
+        }
+    };
+}
+
+gather!(Sum, |_simd, first| first, |a, b| a + b);
+gather!(
+    Min,
+    |simd, first| lesser(V::splat(simd, V::Element::GREATEST), first),
+    |a, b| lesser(a, b)
+);
+gather!(
+    Max,
+    |simd, first| greater(V::splat(simd, V::Element::LEAST), first),
+    |a, b| greater(a, b)
+);
+
+/// Output row `first + j` of the axis from the input rows `j ..= j + 2 * radius`, columns
+/// `0..width` rounded up to whole vectors. `ends` is memory for a block's running values.
+#[inline(always)]
+pub(crate) fn fold<S: Simd, T: Lane>(
+    simd: S,
+    fold: Fold,
+    radius: usize,
+    src: Rows<'_, T>,
+    dst: &mut RowsMut<'_, T>,
+    first: usize,
+    width: usize,
+    ends: &mut [T],
+) {
+    match fold {
+        Fold::Sum => columns(simd, Sum, radius, src, dst, first, width, ends),
+        Fold::Min => columns(simd, Min, radius, src, dst, first, width, ends),
+        Fold::Max => columns(simd, Max, radius, src, dst, first, width, ends),
+    }
+}
+
+/// How many elements [`fold`] wants for `ends`.
+pub(crate) const fn ends<T>(radius: usize) -> usize {
+    (2 * radius + 2) * 4 * super::super::lanes::widest::<T>()
+}
+
+#[inline(always)]
+fn columns<S: Simd, T: Lane, G: Gather>(
+    simd: S,
+    gather: G,
+    radius: usize,
+    src: Rows<'_, T>,
+    dst: &mut RowsMut<'_, T>,
+    first: usize,
+    width: usize,
+    ends: &mut [T],
+) {
+    let lanes = Vector::<S, T>::LEN;
+    let mut x = 0;
+    // Four vectors side by side: each running value waits for the one before it.
+    while x + 4 * lanes <= width {
+        strip::<S, T, G, 4>(simd, gather, radius, src, dst, first, x, ends);
+        x += 4 * lanes;
+    }
+    while x < width {
+        strip::<S, T, G, 1>(simd, gather, radius, src, dst, first, x, ends);
+        x += lanes;
+    }
+}
+
+#[inline(always)]
+fn strip<S: Simd, T: Lane, G: Gather, const C: usize>(
+    simd: S,
+    _: G,
+    radius: usize,
+    src: Rows<'_, T>,
+    dst: &mut RowsMut<'_, T>,
+    first: usize,
+    x: usize,
+    ends: &mut [T],
+) {
+    let lanes = Vector::<S, T>::LEN;
+    let window = 2 * radius + 1;
+    let last = first + dst.starts.len() - 1;
+    // Row p of the input is position first - radius + p of the axis; block b starts at position
+    // b * window - radius.
+    let row = |at: usize| -> [Vector<S, T>; C] {
+        let start = src.starts[at] + x;
+        std::array::from_fn(|c| load(simd, src.data, start + c * lanes))
+    };
+    let begin = |values: [Vector<S, T>; C]| values.map(|value| G::begin(simd, value));
+    let add = |mut sum: [Vector<S, T>; C], more: [Vector<S, T>; C]| {
+        for c in 0..C {
+            sum[c] = G::add(sum[c], more[c]);
+        }
+        sum
+    };
+    let mut block = first / window;
+    if first.is_multiple_of(window) {
+        let mut whole = begin(row(0));
+        for at in 1..window {
+            whole = add(whole, row(at));
+        }
+        put(&whole, dst.data, dst.starts[0] + x, lanes);
+    }
+    while block * window <= last {
+        let start = block * window;
+        // Results start + from ..= start + to lie between this block and the next.
+        let from = first.saturating_sub(start).max(1);
+        let to = (window - 1).min(last - start);
+        if from <= to {
+            let mut end = begin(row(start + window - 1 - first));
+            put(&end, ends, (window - 1) * C * lanes, lanes);
+            for k in (from..window - 1).rev() {
+                end = add(end, row(start + k - first));
+                put(&end, ends, k * C * lanes, lanes);
+            }
+        }
+        let next = start + window;
+        let stop = if next <= last { window } else { to };
+        if from <= stop {
+            let mut beginning = begin(row(next - first));
+            for k in 1..=stop {
+                if k > 1 {
+                    beginning = add(beginning, row(next + k - 1 - first));
+                }
+                if k == window {
+                    put(&beginning, dst.data, dst.starts[next - first] + x, lanes);
+                } else if k >= from {
+                    let end: [Vector<S, T>; C] =
+                        std::array::from_fn(|c| load(simd, ends, (k * C + c) * lanes));
+                    let whole = add(end, beginning);
+                    put(&whole, dst.data, dst.starts[start + k - first] + x, lanes);
+                }
+            }
+        }
+        block += 1;
+    }
+}
+
+#[inline(always)]
+fn put<S: Simd, V: SimdBase<S>, const C: usize>(
+    values: &[V; C],
+    row: &mut [V::Element],
+    at: usize,
+    lanes: usize,
+) {
+    for (c, value) in values.iter().enumerate() {
+        store(*value, row, at + c * lanes);
+    }
+}

@@ -9,9 +9,11 @@ pub mod boundary;
 pub mod cpu;
 pub mod expr;
 pub mod flow;
+pub mod gpu;
 pub mod image;
 pub mod kernel;
 pub mod op;
+pub mod program;
 
 pub use boundary::Boundary;
 pub use image::{Dims, ImageType};

@@ -21,6 +21,8 @@
 
 mod block;
 pub mod depth;
+mod dispatch;
+mod engine;
 pub mod image;
 pub mod lanes;
 pub mod pixel;
@@ -30,6 +32,7 @@ mod turn;
 pub mod view;
 pub mod window;
 
+pub use engine::Engine;
 pub use image::{Image, ImageMut};
 pub use pixel::{Pixel, Real};
 pub use view::{View, ViewMut};

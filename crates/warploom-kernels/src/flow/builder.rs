@@ -59,6 +59,9 @@ impl Flow {
     }
 
     /// The node that writes a value, if one does.
+    ///
+    /// # Panics
+    /// When there are 2^32 nodes.
     pub fn writer(&self, id: ValueId) -> Option<NodeId> {
         let at = self
             .nodes

@@ -222,10 +222,23 @@ impl Builder {
         dims: [Ex<'k>; 3],
         boundary: Boundary,
     ) -> Ex<'k> {
+        self.near_within(img, at, dims.map(Some), boundary)
+    }
+
+    /// The same, with the rule applied only along axes whose extent is given; along the others
+    /// the position is inside.
+    pub fn near_within<'k>(
+        &'k self,
+        img: Img<'k>,
+        at: [Ex<'k>; 3],
+        dims: [Option<Ex<'k>>; 3],
+        boundary: Boundary,
+    ) -> Ex<'k> {
         let mut inside: Option<Ex<'k>> = None;
         let mut place = at;
         for axis in 0..3 {
-            let (source, there) = self.source(at[axis], dims[axis], boundary);
+            let Some(length) = dims[axis] else { continue };
+            let (source, there) = self.source(at[axis], length, boundary);
             place[axis] = source;
             inside = match (inside, there) {
                 (Some(a), Some(b)) => Some(a & b),

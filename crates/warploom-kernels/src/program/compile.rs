@@ -1,0 +1,164 @@
+//! From a flow to steps on a device.
+
+use std::sync::Arc;
+
+use warploom_core::DeviceInfo;
+
+use super::layout::{Layout, Lifetime, lay_out};
+use crate::flow::{Flow, ValueId, ValueKind};
+use crate::gpu::{self, Launch, LaunchArg, Tuning};
+
+/// Something a program does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// Runs a kernel. Scratch numbers count from the program's values on.
+    Launch(Launch),
+    /// Runs a node of the flow in Rust: on the CPU backend as a kernel like any other, elsewhere
+    /// on the host, with copies there and back.
+    Host(usize),
+}
+
+/// A flow compiled for one sort of device. Plain data.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    flow: Arc<Flow>,
+    tuning: Option<Tuning>,
+    steps: Vec<Step>,
+    temps: Vec<Temp>,
+    layout: Layout,
+}
+
+/// Memory that only the program uses: an inner value, or scratch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Temp {
+    /// The value; scratch has none.
+    value: Option<ValueId>,
+    bytes: u64,
+}
+
+/// Bytes a value is given: whole words, for devices that know nothing smaller.
+pub fn room(kind: &ValueKind) -> u64 {
+    kind.bytes().next_multiple_of(4).max(4)
+}
+
+impl Program {
+    /// Compiles `flow` for a device.
+    pub fn new(flow: Flow, info: &DeviceInfo) -> Self {
+        let tuning = Tuning::of(info);
+        let align = u64::from(info.limits.slice_align.max(1)).max(64);
+        Self::tuned(flow, tuning, align)
+    }
+
+    /// Compiles `flow` for launches cut this way; without a tuning, for the CPU backend.
+    ///
+    /// # Panics
+    /// When there are 2^32 pieces of memory.
+    pub fn tuned(flow: Flow, tuning: Option<Tuning>, align: u64) -> Self {
+        let mut temps: Vec<Temp> = Vec::new();
+        let mut steps = Vec::new();
+        for (at, node) in flow.nodes().iter().enumerate() {
+            let plan = tuning.and_then(|tuning| gpu::plan(&flow, node, &tuning));
+            let Some(plan) = plan else {
+                steps.push(Step::Host(at));
+                continue;
+            };
+            let base = u32::try_from(temps.len()).expect("few pieces of memory");
+            temps.extend(plan.scratch.iter().map(|bytes| Temp {
+                value: None,
+                bytes: bytes.next_multiple_of(4),
+            }));
+            for mut launch in plan.launches {
+                for arg in &mut launch.args {
+                    if let LaunchArg::Scratch(number) = arg {
+                        *number += base;
+                    }
+                }
+                steps.push(Step::Launch(launch));
+            }
+        }
+        for (id, value) in (0_u32..).zip(flow.values()) {
+            let bound = flow.inputs().contains(&id) || flow.outputs().contains(&id);
+            if !bound && value.constant.is_none() {
+                temps.push(Temp {
+                    value: Some(id),
+                    bytes: room(&value.kind),
+                });
+            }
+        }
+        let lives: Vec<Lifetime> = (0_u32..)
+            .zip(&temps)
+            .map(|(number, temp)| lifetime(&flow, &steps, number, *temp))
+            .collect();
+        let layout = lay_out(&lives, align);
+        Self {
+            flow: Arc::new(flow),
+            tuning,
+            steps,
+            temps,
+            layout,
+        }
+    }
+
+    /// What it was compiled from.
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// How its launches are cut; `None` on the CPU backend.
+    pub fn tuning(&self) -> Option<Tuning> {
+        self.tuning
+    }
+
+    /// What it does, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Bytes of memory it needs beside inputs, outputs and constants.
+    pub fn workspace(&self) -> u64 {
+        self.layout.bytes
+    }
+
+    /// Primitives that run on the host although the program is for another device.
+    pub fn detours(&self) -> Vec<&'static str> {
+        let hosts = self.steps.iter().filter_map(|step| match step {
+            Step::Host(node) if self.tuning.is_some() => Some(self.flow.nodes()[*node].prim.name()),
+            _ => None,
+        });
+        hosts.collect()
+    }
+
+    /// Where a temporary value lies in the workspace.
+    pub(super) fn temp_of_value(&self, id: ValueId) -> Option<(u64, u64)> {
+        let at = self.temps.iter().position(|temp| temp.value == Some(id))?;
+        Some((self.layout.offsets[at], self.temps[at].bytes))
+    }
+
+    /// Where scratch lies in the workspace.
+    pub(super) fn temp_of_scratch(&self, number: u32) -> (u64, u64) {
+        let at = number as usize;
+        (self.layout.offsets[at], self.temps[at].bytes)
+    }
+}
+
+fn lifetime(flow: &Flow, steps: &[Step], number: u32, temp: Temp) -> Lifetime {
+    let touches = |step: &Step| match step {
+        Step::Host(node) => {
+            let node = &flow.nodes()[*node];
+            let mut values = node.inputs.iter().chain(&node.outputs);
+            temp.value.is_some_and(|id| values.any(|v| *v == id))
+        }
+        Step::Launch(launch) => launch.args.iter().any(|arg| match (arg, temp.value) {
+            (LaunchArg::Value(id), Some(value)) => *id == value,
+            (LaunchArg::Scratch(scratch), None) => *scratch == number,
+            _ => false,
+        }),
+    };
+    let first = steps.iter().position(touches).unwrap_or(0);
+    let last = steps.iter().rposition(touches).unwrap_or(0);
+    Lifetime {
+        bytes: temp.bytes,
+        first,
+        last,
+    }
+}

@@ -119,25 +119,32 @@ impl OpCall {
         at.is_some_and(|at| at < self.inputs.len())
     }
 
-    /// A per-axis parameter as z, y, x. A single number counts for the axes longer than 1 and
-    /// gives the others `idle`; axes the image does not have get `idle` too.
+    /// A per-axis parameter as z, y, x, and `idle` on axes with one pixel: operations leave those
+    /// as they are.
     ///
     /// # Panics
     /// When the operation has no such parameter with a value: see [`Params`].
     pub fn per_axis(&self, name: &str, idle: f64) -> [f64; 3] {
-        let image = self.image();
-        let list = self.params.maybe_per_axis(name).unwrap_or_default();
-        let mut axes = [idle; 3];
-        match list {
-            [] => panic!("the catalogue promises no value for parameter `{name}`"),
-            [one] => {
-                for (axis, extent) in axes.iter_mut().zip(image.dims) {
-                    if extent > 1 {
-                        *axis = *one;
-                    }
-                }
+        let mut axes = self.each_axis(name, idle);
+        for (axis, extent) in axes.iter_mut().zip(self.image().dims) {
+            if extent <= 1 {
+                *axis = idle;
             }
-            several => axes[3 - several.len()..].copy_from_slice(several),
+        }
+        axes
+    }
+
+    /// A per-axis parameter as z, y, x, for every axis the user sees; `idle` on the others.
+    ///
+    /// # Panics
+    /// As [`OpCall::per_axis`].
+    pub fn each_axis(&self, name: &str, idle: f64) -> [f64; 3] {
+        let list = self.params.maybe_per_axis(name);
+        let list = list.unwrap_or_else(|| panic!("no value is promised for parameter `{name}`"));
+        let mut axes = [idle; 3];
+        let skip = usize::from(3 - self.image().rank);
+        for (axis, at) in axes.iter_mut().skip(skip).zip(0..) {
+            *axis = list[if list.len() == 1 { 0 } else { at }];
         }
         axes
     }
@@ -147,27 +154,7 @@ impl OpCall {
     /// # Panics
     /// As [`OpCall::per_axis`].
     pub fn radius(&self, name: &str) -> [u64; 3] {
-        let axes = self.spread(name);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the catalogue limits radii to small whole numbers"
-        )]
-        axes.map(|radius| radius as u64)
-    }
-
-    /// A sigma or radius as z, y, x, 0 on axes with one pixel: operations skip those.
-    ///
-    /// # Panics
-    /// As [`OpCall::per_axis`].
-    pub fn spread(&self, name: &str) -> [f64; 3] {
-        let mut axes = self.per_axis(name, 0.0);
-        for (axis, extent) in axes.iter_mut().zip(self.image().dims) {
-            if extent <= 1 {
-                *axis = 0.0;
-            }
-        }
-        axes
+        infer::pixels(self.per_axis(name, 0.0))
     }
 
     /// The type the operation computes in: f64 if an image is f64, else f32.

@@ -15,13 +15,6 @@ const COMBINE: OpInfo = OpInfo {
     ..MAP
 };
 
-const EXTREME: OpInfo = OpInfo {
-    gives: same_shape(DTypeRule::Common),
-    nan: "NaN in one image gives the other's value; in both, NaN",
-    tolerance: EXACT,
-    ..COMBINE
-};
-
 pub(super) static OPS: &[OpInfo] = &[
     OpInfo {
         name: "add_images",
@@ -63,15 +56,15 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "maximum_images",
         summary: "the larger of two images",
         formula: "max(a, b)",
-        reference: "numpy.fmax(a, b)",
-        ..EXTREME
+        reference: "numpy.maximum(a, b)",
+        ..COMBINE
     },
     OpInfo {
         name: "minimum_images",
         summary: "the smaller of two images",
         formula: "min(a, b)",
-        reference: "numpy.fmin(a, b)",
-        ..EXTREME
+        reference: "numpy.minimum(a, b)",
+        ..COMBINE
     },
     OpInfo {
         name: "mask_image",

@@ -7,6 +7,7 @@ use super::info::{DTypeRule, Family, Gives, OpInfo, Ranks, Role, Rule, ShapeRule
 use super::param::{BOUNDARY_KIND, ParamInfo, ParamKind, Span};
 
 const PIXELS: ParamKind = ParamKind::Integer(Span::whole(0, (1 << 31) - 1));
+const SOME: ParamKind = ParamKind::Integer(Span::whole(1, (1 << 31) - 1));
 
 const fn shaped(dtype: DTypeRule, shape: ShapeRule) -> Gives {
     Gives::Image { dtype, shape }
@@ -26,7 +27,10 @@ const BIN: OpInfo = OpInfo {
         ParamKind::PerAxis(Span::whole(1, 32_767)),
         "edge of a tile in pixels",
     )],
-    notes: &["rows and columns that fill no tile are cut off"],
+    notes: &[
+        "rows and columns that fill no tile are cut off",
+        "an axis with one pixel is left as it is",
+    ],
     gives: shaped(DTypeRule::Real, ShapeRule::Bin),
     nan: "a tile that holds a NaN gives NaN",
     tolerance: SUMMED,
@@ -63,11 +67,11 @@ pub(super) static OPS: &[OpInfo] = &[
             preset("x", PIXELS, "0", "first column"),
             absent(
                 "depth",
-                PIXELS,
+                SOME,
                 "how many planes, for stacks; left out, the rest",
             ),
-            absent("height", PIXELS, "how many rows; left out, the rest"),
-            absent("width", PIXELS, "how many columns; left out, the rest"),
+            absent("height", SOME, "how many rows; left out, the rest"),
+            absent("width", SOME, "how many columns; left out, the rest"),
         ],
         rules: &[Rule::StackParam("z"), Rule::StackParam("depth")],
         gives: shaped(DTypeRule::Same, ShapeRule::Crop),
@@ -242,7 +246,7 @@ pub(super) static OPS: &[OpInfo] = &[
         summary: "make larger or smaller, interpolated",
         formula: "a at (i + 0.5)*n_in/n_out - 0.5, clamped to the image, interpolated linearly",
         notes: &[
-            "n_out = n_in*factor, halves rounded to even",
+            "n_out = n_in*factor, halves rounded to even; an axis with one pixel is left as it is",
             "no smoothing before making smaller: blur or bin first",
         ],
         own_params: RESIZE,
@@ -254,7 +258,9 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "resize_nearest",
         summary: "make larger or smaller, nearest pixel",
         formula: "a[floor((i + 0.5)*n_in/n_out)]",
-        notes: &["n_out = n_in*factor, halves rounded to even"],
+        notes: &[
+            "n_out = n_in*factor, halves rounded to even; an axis with one pixel is left as it is",
+        ],
         own_params: RESIZE,
         gives: shaped(DTypeRule::Same, ShapeRule::Resize),
         reference: "a[numpy.ix_(*positions)], positions = floor((i + 0.5)*n_in/n_out)",

@@ -194,44 +194,33 @@ pub(crate) fn crop(call: &OpCall) -> Result<[(u64, u64); 3], OpError> {
         }
         parts[at] = (first, count);
     }
-    nothing_left(
-        call,
-        parts.map(|(_, count)| count),
-        "an extent of 0 was asked for",
-    )?;
     Ok(parts)
 }
 
 /// Pixels added before and after along z, y, x.
 pub(crate) fn padding(call: &OpCall) -> ([u64; 3], [u64; 3]) {
     // Every axis the user sees is padded, also one of a single pixel.
-    let skip = usize::from(3 - call.image().rank);
-    let read = |name| {
-        let mut axes = [0; 3];
-        let list = call.params.maybe_per_axis(name)?;
-        for (at, axis) in axes.iter_mut().skip(skip).enumerate() {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "the catalogue limits paddings to small whole numbers"
-            )]
-            let pixels = list[at.min(list.len() - 1)] as u64;
-            *axis = pixels;
-        }
-        Some(axes)
+    let before = pixels(call.each_axis("before", 0.0));
+    let after = match call.params.value("after") {
+        Some(_) => pixels(call.each_axis("after", 0.0)),
+        None => before,
     };
-    let before = read("before").unwrap_or_default();
-    (before, read("after").unwrap_or(before))
+    (before, after)
 }
 
 /// Tile edges along z, y, x.
 pub(crate) fn bin(call: &OpCall) -> [u64; 3] {
+    pixels(call.per_axis("factor", 1.0))
+}
+
+/// Whole numbers of pixels, which the catalogue limits far below what could be lost here.
+pub(super) fn pixels(axes: [f64; 3]) -> [u64; 3] {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the catalogue limits factors to small whole numbers"
+        reason = "small whole numbers by the catalogue"
     )]
-    call.per_axis("factor", 1.0).map(|factor| factor as u64)
+    axes.map(|number| number as u64)
 }
 
 /// An affine map from positions in the result to positions in the image, in z, y, x.
@@ -269,7 +258,7 @@ pub(crate) fn affine(
         matrix[skip + row][skip..].copy_from_slice(&numbers[..axes]);
         offset[skip + row] = numbers.get(axes).copied().unwrap_or(0.0);
     }
-    let shift = call.per_axis("offset", 0.0);
+    let shift = call.each_axis("offset", 0.0);
     for (total, more) in offset.iter_mut().zip(shift) {
         *total += more;
     }

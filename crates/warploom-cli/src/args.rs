@@ -17,6 +17,7 @@ pub(crate) struct Args {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Detect(Detect),
+    Ops(Ops),
 }
 
 /// Show every device once, with all the ways to reach it.
@@ -55,4 +56,19 @@ pub(crate) enum CapacityName {
     Memory,
     /// CPU threads shared evenly between the devices.
     Threads,
+}
+
+/// List the image operations, or tell all about one.
+///
+/// A page has the formula, the parameters with their limits, the element types, what becomes of
+/// NaN, the least memory traffic, the accuracy, and the call of numpy, scipy or scikit-image that
+/// gives the same numbers.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Ops {
+    /// The operation to tell about, such as `gaussian`.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

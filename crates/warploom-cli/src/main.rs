@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     start_log(&settings, args.verbose);
     match args.command {
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
+        args::Command::Ops(ops) => cmd::ops::run(&ops),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use warploom::kernels::op::OpError;
 use warploom::{Code, Coded, RegistryError};
 
 /// An error on its way to the terminal.
@@ -42,6 +43,18 @@ impl From<RegistryError> for Problem {
             text: error.to_string(),
             help: error.help(),
             exit,
+        }
+    }
+}
+
+impl From<OpError> for Problem {
+    /// Operations, parameters and images all came from the command line.
+    fn from(error: OpError) -> Self {
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit: 2,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Image-processing pipelines on whatever GPUs are there.
 //!
 //! This crate is the front door: it links the backends its features name and re-exports the
-//! contract, [`warploom_core`].
+//! contract, [`warploom_core`], and the catalogue of image operations, [`kernels::op`].
 //!
 //! | feature | links | needs at run time |
 //! | --- | --- | --- |
@@ -24,6 +24,25 @@
 //! # Ok::<(), warploom::RegistryError>(())
 //! ```
 //!
+//! # Image operations
+//! Every operation is described by data, and a call is checked before a pixel is touched:
+//! ```
+//! use warploom::kernels::ImageType;
+//! use warploom::kernels::op::{Given, OpCall};
+//! use warploom::DType;
+//!
+//! let frame = ImageType::plane(DType::U16, 2048, 2048);
+//! let blur = OpCall::new("gaussian", &Given::new().with("sigma", [2.0, 2.0]), &[frame])?;
+//! assert_eq!(blur.output().to_string(), "2048x2048 f32");
+//!
+//! let refused = OpCall::new("gausian", &Given::new(), &[frame]).unwrap_err();
+//! assert_eq!(
+//!     refused.to_string(),
+//!     "there is no operation `gausian`; did you mean `gaussian`?"
+//! );
+//! # Ok::<(), warploom::kernels::op::OpError>(())
+//! ```
+//!
 //! # Adding a backend
 //! A crate that implements [`GpuBackend`] and calls [`register_backend!`] joins every program that
 //! depends on it *and names it*: `use my_backend as _;`. A dependency that is only listed in
@@ -40,6 +59,7 @@ mod backends;
 use std::sync::OnceLock;
 
 pub use warploom_core::*;
+pub use warploom_kernels as kernels;
 
 /// The registry of this program: every backend that is linked in. A convenience for programs;
 /// libraries take a `&Registry`.

@@ -1,3 +1,4 @@
 //! One file per verb.
 
 pub(crate) mod detect;
+pub(crate) mod ops;

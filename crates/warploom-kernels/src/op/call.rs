@@ -243,17 +243,17 @@ fn check_inputs(op: &'static OpInfo, inputs: &[ImageType]) -> Result<(), OpError
         }
         check_size(op, image)?;
         let first = inputs[0];
-        let agrees = match info.role {
-            Role::Kernel => image.rank == first.rank,
-            _ => infer::agree(op, &first, image),
+        let (agrees, equal) = match info.role {
+            Role::Kernel => (image.rank == first.rank, "numbers of axes"),
+            _ => (infer::agree(op, &first, image), "extents"),
         };
         if !agrees {
             return Err(OpError::Extents {
                 op,
                 input,
-                image: *image,
                 first: op.inputs[0].name,
-                first_image: first,
+                images: Box::new([first, *image]),
+                must: equal,
             });
         }
     }

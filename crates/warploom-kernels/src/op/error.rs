@@ -128,7 +128,7 @@ pub enum OpError {
         both: bool,
     },
     /// A matrix that does not fit the image's axes. (WL0612)
-    #[error("parameter `{name}` of {} {what}, but {image} has {} axes", op.name, image.rank)]
+    #[error("parameter `{name}` of {} {what}", op.name)]
     Matrix {
         /// Of which operation.
         op: &'static OpInfo,
@@ -136,8 +136,6 @@ pub enum OpError {
         name: &'static str,
         /// What is wrong with it.
         what: String,
-        /// The image.
-        image: ImageType,
     },
     /// Too few or too many images. (WL0613)
     #[error("{} takes {}, not {given}", op.name, inputs_text(op))]
@@ -148,7 +146,7 @@ pub enum OpError {
         given: usize,
     },
     /// An image with a number of axes that the operation does not take. (WL0614)
-    #[error("input `{input}` of {} has {rank} axes; it takes {}", op.name, ranks_text(op))]
+    #[error("input `{input}` of {} has {}; it takes {}", op.name, axes_text(*rank), ranks_text(op))]
     Rank {
         /// Which operation.
         op: &'static OpInfo,
@@ -171,20 +169,20 @@ pub enum OpError {
     },
     /// Images that should be equally large and are not. (WL0616)
     #[error(
-        "input `{input}` of {} is {image}, but `{first}` is {first_image}; their extents must agree",
-        op.name
+        "input `{input}` of {} is {}, but `{first}` is {}; their {must} must agree",
+        op.name, images[1], images[0]
     )]
     Extents {
         /// Which operation.
         op: &'static OpInfo,
         /// The input that differs.
         input: &'static str,
-        /// What it is.
-        image: ImageType,
         /// The input it is held against.
         first: &'static str,
-        /// What that is.
-        first_image: ImageType,
+        /// What they are, the one it is held against first.
+        images: Box<[ImageType; 2]>,
+        /// What must be equal: extents, or for kernels the number of axes.
+        must: &'static str,
     },
     /// An image without pixels. (WL0617)
     #[error("input `{input}` of {} is {image}: it has no pixels", op.name)]
@@ -292,6 +290,13 @@ impl Coded for OpError {
 
     fn help(&self) -> Option<String> {
         let first = match self {
+            Self::UnknownOp {
+                near: Some(near), ..
+            } => {
+                return Some(format!(
+                    "see `warploom ops {near}`; `warploom ops` lists them all"
+                ));
+            }
             Self::UnknownOp { .. } => return Some("`warploom ops` lists them all".into()),
             Self::NotAssignment { .. } => {
                 return Some(
@@ -308,7 +313,7 @@ impl Coded for OpError {
             Self::Rank { op, rank, .. } if op.ranks == Ranks::Stack && *rank == 2 => {
                 "it works along z, which a plane does not have; ".into()
             }
-            Self::Rank { .. } => "axes are y,x or z,y,x; split the rest into files; ".into(),
+            Self::Rank { .. } => "axes are y,x or z,y,x; ".into(),
             Self::TooLarge { .. } => "`crop` the image into parts; ".into(),
             Self::AxisCount { image, .. } => {
                 format!("give 1 number or {}; ", image.rank)
@@ -344,6 +349,11 @@ fn below(equal: bool) -> &'static str {
 fn names(dtypes: &[DType]) -> String {
     let names: Vec<&str> = dtypes.iter().map(|dtype| dtype.name()).collect();
     names.join(", ")
+}
+
+fn axes_text(rank: usize) -> String {
+    let plural = if rank == 1 { "axis" } else { "axes" };
+    format!("{rank} {plural}")
 }
 
 fn ranks_text(op: &OpInfo) -> &'static str {

@@ -116,17 +116,17 @@ fn extents(call: &OpCall, rule: ShapeRule) -> Result<(Dims, u8), OpError> {
         ShapeRule::Bin => {
             let factors = bin(call);
             let binned = [0, 1, 2].map(|axis| dims[axis] / factors[axis]);
-            nothing_left(
-                call,
-                binned,
-                &format!("it is smaller than one tile of {factors:?}"),
-            )?;
+            nothing_left(call, binned, &format!("a tile is {}", seen(factors, rank)))?;
             Ok((binned, rank))
         }
         ShapeRule::Resize => {
             let factors = call.per_axis("factor", 1.0);
             let resized = [0, 1, 2].map(|axis| resized(dims[axis], factors[axis]));
-            nothing_left(call, resized, &format!("its extents round to {resized:?}"))?;
+            nothing_left(
+                call,
+                resized,
+                &format!("it would be {}", seen(resized, rank)),
+            )?;
             Ok((resized, rank))
         }
         ShapeRule::Beside => {
@@ -134,17 +134,25 @@ fn extents(call: &OpCall, rule: ShapeRule) -> Result<(Dims, u8), OpError> {
             let overlap = call.params.integer("overlap").unsigned_abs();
             let extent = left.min(right);
             if overlap > extent {
-                return Err(OpError::Outside {
+                return Err(OpError::BadValue {
                     op: call.op,
-                    axis: "x",
-                    start: 0,
-                    end: overlap,
-                    extent,
+                    name: "overlap",
+                    given: overlap.to_string(),
+                    takes: format!("at most {extent} here, the width of the narrower image"),
                 });
             }
             Ok(([dims[0], dims[1], left + right - overlap], rank))
         }
     }
+}
+
+/// Extents as people write them.
+fn seen(dims: Dims, rank: u8) -> String {
+    let seen = &dims[usize::from(3 - rank)..];
+    seen.iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join("x")
 }
 
 fn nothing_left(call: &OpCall, dims: Dims, why: &str) -> Result<(), OpError> {
@@ -235,12 +243,16 @@ pub(crate) fn affine(
         op: call.op,
         name,
         what,
-        image,
     };
     let columns = match list.len() {
         count if count == axes * axes => axes,
         count if count == axes * (axes + 1) || count == (axes + 1) * (axes + 1) => axes + 1,
-        count => return Err(wrong(format!("has {count} numbers"))),
+        count => {
+            let [d, e] = [axes, axes + 1];
+            let [least, more, most] = [d * d, d * e, e * e];
+            let needs = format!("for {image} it needs {least}, {more} or {most}");
+            return Err(wrong(format!("has {count} numbers; {needs}")));
+        }
     };
     let mut matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     let mut offset = [0.0; 3];
@@ -250,8 +262,10 @@ pub(crate) fn affine(
             let mut plain = [0.0; 4];
             plain[axes] = 1.0;
             if numbers != &plain[..=axes] {
-                let shown: Vec<String> = numbers.iter().map(f64::to_string).collect();
-                return Err(wrong(format!("ends with a row {}", shown.join(","))));
+                let text =
+                    |row: &[f64]| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+                let (found, wanted) = (text(numbers), text(&plain[..=axes]));
+                return Err(wrong(format!("ends with row {found}, not {wanted}")));
             }
             continue;
         }

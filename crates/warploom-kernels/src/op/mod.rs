@@ -19,6 +19,7 @@ mod info;
 mod label;
 mod morphology;
 mod normalize;
+pub mod page;
 mod param;
 mod params;
 mod pointwise;

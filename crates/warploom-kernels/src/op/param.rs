@@ -116,13 +116,16 @@ impl Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from = if self.above { "above" } else { "from" };
-        match (self.low > f64::MIN, self.high < f64::MAX) {
+        // What no image could have anyway is no limit worth reading.
+        let limited = self.high < f64::from(i32::MAX);
+        match (self.low > f64::MIN, limited) {
             (false, false) if self.low.is_finite() => write!(f, "finite"),
             (false, false) => write!(f, "infinities included"),
-            (true, false) => write!(f, "{from} {}", self.low),
+            (true, false) if self.above => write!(f, "above {}", self.low),
+            (true, false) => write!(f, "from {}", self.low),
             (false, true) => write!(f, "up to {}", self.high),
-            (true, true) => write!(f, "{from} {} to {}", self.low, self.high),
+            (true, true) if self.above => write!(f, "above {}, up to {}", self.low, self.high),
+            (true, true) => write!(f, "from {} to {}", self.low, self.high),
         }
     }
 }
@@ -243,9 +246,7 @@ impl fmt::Display for ParamKind {
                 let names: Vec<&str> = PIXELS.iter().map(|dtype| dtype.name()).collect();
                 write!(f, "{}", names.join(" | "))
             }
-            Self::Numbers(span, least, most) if *most <= 4 => {
-                write!(f, "{least} to {most} numbers separated by commas, {span}")
-            }
+            Self::Numbers(_, 1, 2) => f.write_str("1 or 2 numbers separated by commas"),
             Self::Numbers(span, ..) => write!(f, "numbers separated by commas, {span}"),
             Self::Matrix => {
                 f.write_str("numbers row by row, separated by commas; `;` may end a row")

@@ -1,7 +1,7 @@
 //! One pixel in, one pixel out.
 
 use super::catalogue::{MAP, absent, passes, preset, required};
-use super::info::{DTypeRule, Gives, OpInfo, Rule, ShapeRule};
+use super::info::{Bound, DTypeRule, Gives, OpInfo, Rule, ShapeRule, Tolerance};
 use super::param::{ParamInfo, ParamKind, Span};
 
 const fn number(name: &'static str, text: &'static str, doc: &'static str) -> ParamInfo {
@@ -154,6 +154,11 @@ pub(super) static OPS: &[OpInfo] = &[
             shape: ShapeRule::Same,
         },
         nan: "NaN becomes 0 in integer types and stays NaN in f32 and f64",
+        tolerance: Tolerance {
+            reference: Bound::Exact,
+            strict: Bound::Exact,
+            wgpu: Bound::Ulp(1),
+        },
         reference: "numpy.clip(numpy.rint(a*scale), type's min, type's max).astype(type)",
         ..MAP
     },

@@ -8,11 +8,16 @@
 //! contracted or reassociated. That is what makes results the same bits on every strict backend.
 
 mod dag;
+mod datum;
+mod elementary;
+mod eval;
 mod fold;
 mod graph;
 mod node;
 mod operators;
 
 pub use dag::{Dag, Output};
+pub use datum::Datum;
+pub use eval::{Evaluator, Pixels, Source};
 pub use graph::{Ex, Graph};
 pub use node::{Bin, Id, Node, Ty, Un};

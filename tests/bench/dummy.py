@@ -4,6 +4,8 @@ import json
 import sys
 import time
 
+import numpy as np
+
 for line in sys.stdin:
     question = json.loads(line)
     if "run" in question:
@@ -12,5 +14,7 @@ for line in sys.stdin:
     elif question.get("steps", [{}])[0].get("op") == "watershed":
         answer = {"error": "watershed is not there"}
     else:
+        for path in question.get("paths", []):
+            np.save(path, np.zeros((2048, 2048), np.uint8))
         answer = {"ok": True}
     print(json.dumps(answer), flush=True)

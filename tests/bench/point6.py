@@ -92,7 +92,9 @@ def run(args):
         made.realize(target)
 
     halide(0)
-    remarks = [f"halide: at most {np.abs(out - wanted).max()} off"]
+    # Halves are rounded up by some and to even by others.
+    wrong = lambda name, got: [f"WRONG: {name} is off by more than 1"] if np.abs(got - wanted).max() > 1 else []
+    faults = wrong("halide", out)
     numba, opencv = numba_program(args.threads), opencv_steps(args.threads)
     runners = {
         "halide": turns(halide),
@@ -107,12 +109,12 @@ def run(args):
             try:
                 programs = [server.prepare(device, on_frame(OURS, i)) for i in range(COUNT)]
                 programs[0]()
-                remarks.append(f"{device}: at most {np.abs(programs[0].results()[0] - wanted).max()} off")
+                faults += wrong(device, programs[0].results()[0])
                 runners[device] = in_turn(programs)
             except Refused as refused:
                 print(f"{device}: {refused}", file=sys.stderr)
         best, _ = race(runners, max(args.rounds, 20), 4 * args.budget)
         server.close()
     limits = Limits(args.threads)
-    remarks.append(f"11 bytes a pixel at the speed of reading: {limits.read / 11 / 1e6:.0f} Mpix/s")
-    return report("point6", best, [("cpu:0", "halide", 1.0)], args, remarks)
+    remarks = [f"11 bytes a pixel at the speed of reading: {limits.read / 11 / 1e6:.0f} Mpix/s"]
+    return report("point6", best, [("cpu:0", "halide", 1.0)], args, remarks, faults)

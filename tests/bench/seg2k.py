@@ -174,21 +174,26 @@ class Halide:
         self.parts[2].realize(self.made_buffers)
 
 
-def wrong(made, wanted):
-    """Share of pixels on the wrong side of the threshold, as a remark."""
-    return f"{np.mean((made != 0) != wanted):.2%} of the mask differs from the reference"
+#: The share of the mask that two ways of finding percentiles may decide differently.
+ALLOWED = 1e-3
+
+
+def wrong(name, made, wanted):
+    """What is wrong with a mask, as a list of at most one fault."""
+    share = np.mean((made != 0) != wanted)
+    return [f"WRONG: {share:.2%} of the mask of {name} differs"] if share > ALLOWED else []
 
 
 def run(args):
     os.environ["HL_NUM_THREADS"] = str(args.threads)
     raws, dark, gain = frames()
     _, mask = reference(raws[0], dark, gain)
-    runners, remarks = {}, []
+    runners, faults = {}, []
     for name, plan in (("halide hand", "hand"), ("halide auto", "Mullapudi2016")):
         peer = Halide(plan, args.threads)
         peer.show(raws, dark, gain)
         peer(0)
-        remarks.append(f"{name}: {wrong(peer.made[1], mask)}")
+        faults += wrong(name, peer.made[1], mask)
         runners[name] = turns(peer)
     with tempfile.TemporaryDirectory() as folder:
         server = Server(args.server, Path(folder), args.threads)
@@ -197,14 +202,14 @@ def run(args):
             try:
                 programs = [server.prepare(device, on_frame(OURS, i), [7, 6]) for i in range(COUNT)]
                 programs[0]()
-                remarks.append(f"{device}: {wrong(programs[0].results(2)[0], mask)}")
+                faults += wrong(device, programs[0].results(2)[0], mask)
                 runners[device] = in_turn(programs)
             except Refused as refused:
                 print(f"{device}: {refused}", file=sys.stderr)
         best, _ = race(runners, max(args.rounds, 8), 10 * args.budget)
         server.close()
     bars = [("cpu:0", "halide hand", 1.0), ("cpu:0", "halide auto", 1.9), ("opencl:0", "cpu:0", 1 / 1.3)]
-    return report("seg2k", best, bars, args, remarks)
+    return report("seg2k", best, bars, args, [], faults)
 
 
 def on_frame(steps, number):

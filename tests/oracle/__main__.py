@@ -54,7 +54,14 @@ def against_reference(cases, answers, folder, args, flags):
         except (OSError, ValueError, KeyError) as unreadable:
             verdict = Verdict(False, text=f"{type(unreadable).__name__}: {unreadable}")
         report.add(case, verdict, command)
+        tidy(verdict, folder.output(case))
     return report
+
+
+def tidy(verdict, *results):
+    """Only what is wrong is worth keeping."""
+    for path in results if verdict.ok else ():
+        path.unlink(missing_ok=True)
 
 
 def against_cpu(cases, answers, folder, args, flags, cpu_answers, cpu):
@@ -71,6 +78,7 @@ def against_cpu(cases, answers, folder, args, flags, cpu_answers, cpu):
         except (OSError, ValueError, KeyError) as unreadable:
             verdict = Verdict(False, text=f"{type(unreadable).__name__}: {unreadable}")
         report.add(case, verdict, case.command(folder, args.warploom, flags))
+        tidy(verdict, folder.output(case), cpu.output(case))
     return report
 
 

@@ -6,6 +6,7 @@ that dies takes one case with it; the next process goes on behind that one.
 """
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -29,7 +30,8 @@ class Folder:
         """The same inputs, with the results of one device."""
         other = Folder(self.root)
         other.results = self.root / device.replace(":", "-")
-        other.results.mkdir(exist_ok=True)
+        shutil.rmtree(other.results, ignore_errors=True)
+        other.results.mkdir()
         return other
 
     def input(self, key):

@@ -24,6 +24,7 @@ mod flags;
 mod hide;
 mod nearest;
 mod oracle;
+mod peers;
 mod process;
 mod project;
 mod python;

@@ -66,6 +66,10 @@ pub(crate) fn run(project: &Project, flags: &flags::Oracle) -> Result<ExitCode> 
     }
     let device = flags.device.as_deref().unwrap_or("cpu:0");
     let program = program(project)?;
-    let task = task(project, &python, &program, device)?.args(&flags.rest);
+    let mut task = task(project, &python, &program, device)?.args(&flags.rest);
+    if !flags.rest.iter().any(|word| word == "--keep") {
+        // The commands that repeat a failure need their images.
+        task = task.args(["--keep"]).args([project.target.join("oracle")]);
+    }
     Ok(passed_on(task.status()?))
 }

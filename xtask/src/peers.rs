@@ -1,0 +1,61 @@
+//! Benches against other libraries: the racing is done in Python, in `tests/bench`, with a server
+//! of ours that it starts.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::artifacts::{Artifacts, Sort};
+use crate::flags;
+use crate::process::Task;
+use crate::project::Project;
+use crate::python::Python;
+
+/// The groups that are measured this way.
+pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6"];
+
+const REQUIREMENTS: &str = "tests/bench/requirements.txt";
+const PACKAGE: &str = "warploom-tests";
+const SERVER: &str = "bench_server";
+
+/// Measures one group, and answers whether its bars are met. Peers that cannot be fetched are an error, because nothing is left to race.
+pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Result<bool> {
+    let python = Python::with(project, "bench-venv", REQUIREMENTS)?;
+    let select = ["--release", "--package", PACKAGE, "--example", SERVER];
+    let built = Artifacts::build(project, select)?;
+    let server = built.program(PACKAGE, Sort::Example, SERVER)?;
+    // Halide's threads are counted once per process, and one thread and two are both promised.
+    let given = flags.rest.iter().any(|word| word == "--threads");
+    let counts: &[&str] = if group == "ops" || given {
+        &[""]
+    } else {
+        &["1", "2"]
+    };
+    let mut is_met = true;
+    for threads in counts {
+        let task = task(project, &python, &server, group, threads, flags);
+        is_met &= task.status()?.success();
+    }
+    Ok(is_met)
+}
+
+fn task(
+    project: &Project,
+    python: &Python,
+    server: &Path,
+    group: &str,
+    threads: &str,
+    flags: &flags::Bench,
+) -> Task {
+    let mut task = python
+        .package(project, "tests", "bench")
+        .args([group, "--server"])
+        .args([server]);
+    if !threads.is_empty() {
+        task = task.args(["--threads", threads]);
+    }
+    if flags.json {
+        task = task.args(["--json"]);
+    }
+    task.args(&flags.rest)
+}

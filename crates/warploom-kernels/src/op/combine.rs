@@ -15,6 +15,13 @@ const COMBINE: OpInfo = OpInfo {
     ..MAP
 };
 
+const EXTREME: OpInfo = OpInfo {
+    gives: same_shape(DTypeRule::Common),
+    nan: "NaN in one image gives the other's value; in both, NaN",
+    tolerance: EXACT,
+    ..COMBINE
+};
+
 pub(super) static OPS: &[OpInfo] = &[
     OpInfo {
         name: "add_images",
@@ -56,15 +63,15 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "maximum_images",
         summary: "the larger of two images",
         formula: "max(a, b)",
-        reference: "numpy.maximum(a, b)",
-        ..COMBINE
+        reference: "numpy.fmax(a, b)",
+        ..EXTREME
     },
     OpInfo {
         name: "minimum_images",
         summary: "the smaller of two images",
         formula: "min(a, b)",
-        reference: "numpy.minimum(a, b)",
-        ..COMBINE
+        reference: "numpy.fmin(a, b)",
+        ..EXTREME
     },
     OpInfo {
         name: "mask_image",

@@ -54,12 +54,16 @@ fn object_columns(rank: u8) -> Vec<&'static str> {
     columns
 }
 
-/// The images among the inputs: what decides the type of real results.
+/// The images among the inputs, or the first input of an operation on masks or labels: what decides
+/// the type of real results.
 fn pictures(call: &OpCall) -> impl Iterator<Item = DType> {
-    let inputs = call.op.inputs.iter().zip(&call.inputs);
-    inputs
-        .filter(|(info, _)| info.role == Role::Image)
-        .map(|(_, image)| image.dtype)
+    let roles = call.op.inputs.iter().map(|info| info.role);
+    let none = !roles.clone().any(|role| role == Role::Image);
+    roles
+        .zip(&call.inputs)
+        .enumerate()
+        .filter(move |(at, (role, _))| *role == Role::Image || (none && *at == 0))
+        .map(|(_, (_, image))| image.dtype)
 }
 
 /// f64 if an image is f64, else f32.

@@ -135,7 +135,7 @@ pub(super) static OPS: &[OpInfo] = &[
                 "mode",
                 ParamKind::Choice(&["saturate", "wrap"]),
                 "saturate",
-                "values the type cannot hold become its nearest, or wrap around as in numpy's astype",
+                "whole numbers the type cannot hold become its nearest, or wrap around as in numpy's astype; from f32 and f64 they become its nearest either way",
             ),
             absent(
                 "scale_from",

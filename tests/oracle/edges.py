@@ -59,15 +59,6 @@ def padded(image, radius, boundary):
     return image
 
 
-def windows(image, radius, boundary):
-    """Every pixel's box, flattened along a last axis."""
-    radius = per_axis(radius, image.ndim)
-    view = np.lib.stride_tricks.sliding_window_view(
-        padded(image, radius, boundary), [2 * r + 1 for r in radius]
-    )
-    return view.reshape(*image.shape, -1)
-
-
 def ball(radius, rank):
     """Offsets x with sum((x / r)^2) <= 1, as a mask; an axis of radius 0 has one offset."""
     radius = per_axis(radius, rank)

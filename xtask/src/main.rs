@@ -21,6 +21,7 @@ mod demo;
 mod detect;
 mod emu;
 mod flags;
+mod help;
 mod hide;
 mod nearest;
 mod oracle;
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
 
 fn run(request: Request) -> anyhow::Result<ExitCode> {
     if let Request::Help(topic) = request {
-        print!("{}", flags::help(topic));
+        print!("{}", help::text(topic));
         return Ok(ExitCode::SUCCESS);
     }
     let project = Project::find()?;

@@ -9,6 +9,7 @@ pub mod boundary;
 pub mod cpu;
 pub mod expr;
 pub mod flow;
+pub mod fuse;
 pub mod gpu;
 pub mod image;
 pub mod kernel;

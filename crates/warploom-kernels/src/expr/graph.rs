@@ -199,6 +199,18 @@ impl Graph {
         outputs.map(|output| copies[output.id as usize]).collect()
     }
 
+    /// By how much `id` is `base` plus a constant, if it is that.
+    pub(crate) fn shift_of(&self, id: Id, base: Id) -> Option<i32> {
+        let Node::Bin(Bin::Add, a, b) = self.node(id) else {
+            return None;
+        };
+        match self.node(b) {
+            #[expect(clippy::cast_possible_truncation, reason = "an i32 is kept in 64 bits")]
+            Node::Const(Ty::I32, bits) if a == base => Some(bits as i32),
+            _ => None,
+        }
+    }
+
     fn type_of(&self, node: &Node) -> Ty {
         let same = |a: Id, b: Id| {
             let (left, right) = (self.ty(a), self.ty(b));

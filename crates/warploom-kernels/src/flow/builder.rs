@@ -58,6 +58,48 @@ impl Flow {
         &self.outputs
     }
 
+    /// The same values with other nodes, put into an order in which they can run.
+    ///
+    /// # Panics
+    /// When the nodes depend on each other in a circle.
+    #[must_use]
+    pub fn with_nodes(&self, nodes: Vec<Node>) -> Self {
+        let mut waiting: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+        let mut ready: Vec<bool> = vec![true; self.values.len()];
+        for id in waiting.iter().flatten().flat_map(|node| &node.outputs) {
+            ready[*id as usize] = false;
+        }
+        let mut sorted = Vec::with_capacity(waiting.len());
+        while sorted.len() < waiting.len() {
+            let before = sorted.len();
+            for slot in &mut waiting {
+                let runs = |node: &Node| node.inputs.iter().all(|id| ready[*id as usize]);
+                if let Some(node) = slot.take_if(|node| runs(node)) {
+                    for id in &node.outputs {
+                        ready[*id as usize] = true;
+                    }
+                    sorted.push(node);
+                }
+            }
+            assert!(
+                sorted.len() > before,
+                "nodes depend on each other in a circle"
+            );
+        }
+        Self {
+            nodes: sorted,
+            ..self.clone()
+        }
+    }
+
+    /// The nodes that read a value.
+    pub fn readers(&self, id: ValueId) -> impl Iterator<Item = usize> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .filter(move |(_, node)| node.inputs.contains(&id))
+            .map(|(at, _)| at)
+    }
+
     /// The node that writes a value, if one does.
     ///
     /// # Panics

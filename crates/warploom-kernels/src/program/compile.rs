@@ -78,7 +78,7 @@ impl Program {
         }
         for (id, value) in (0_u32..).zip(flow.values()) {
             let bound = flow.inputs().contains(&id) || flow.outputs().contains(&id);
-            if !bound && value.constant.is_none() {
+            if !bound && value.constant.is_none() && flow.writer(id).is_some() {
                 temps.push(Temp {
                     value: Some(id),
                     bytes: room(&value.kind),

@@ -3,6 +3,7 @@
 use warploom_core::DType;
 
 use super::image::with_type;
+use super::pixelwise;
 use super::rows::{Axis, RowGraph};
 use super::taps::{self, Taps};
 use super::window::Fold;
@@ -33,6 +34,10 @@ fn image_mut<'a>(kind: &ValueKind, bytes: &'a mut [u8]) -> ImageMut<'a> {
 
 /// Runs a node: bytes of its inputs and of its outputs, in its order.
 pub(super) fn run(flow: &Flow, node: &Node, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
+    if let Prim::Map { dag, numbers } = &node.prim {
+        pixelwise::run(flow, node, dag, numbers, inputs, outputs);
+        return;
+    }
     let sources: Vec<Image<'_>> = node
         .inputs
         .iter()

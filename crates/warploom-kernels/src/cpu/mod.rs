@@ -26,6 +26,7 @@ mod engine;
 pub mod image;
 pub mod lanes;
 pub mod pixel;
+mod pixelwise;
 pub mod rows;
 pub mod taps;
 mod turn;

@@ -22,8 +22,8 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Where the loads of a value are, when all are at fixed offsets.
-    pub(super) fn offsets(&self, value: ValueId) -> Option<Vec<([i32; 3], Boundary)>> {
+    /// Where the loads of some values are, when all are at fixed offsets.
+    pub(super) fn offsets(&self, values: &[ValueId]) -> Option<Vec<([i32; 3], Boundary)>> {
         let mut offsets = Vec::new();
         for (term, _) in self.dag.nodes() {
             if let Term::Load {
@@ -31,7 +31,7 @@ impl<'a> Map<'a> {
                 at,
                 boundary,
             } = term
-                && self.node.inputs[*image as usize] == value
+                && values.contains(&self.node.inputs[*image as usize])
             {
                 offsets.push((self.dag.offset(*at)?, *boundary));
             }

@@ -177,7 +177,8 @@ fn decide(
             .filter_map(|id| flow.kind(*id).image());
         images.all(|image| image.dims == to.dims())
     };
-    let offsets = second.offsets(value)?;
+    // All that the second reads of the first moves with it.
+    let offsets = second.offsets(&first.node.outputs)?;
     let mut places: Vec<[i32; 3]> = offsets.iter().map(|(offset, _)| *offset).collect();
     places.sort_unstable();
     places.dedup();
@@ -275,3 +276,6 @@ fn depends_otherwise(flow: &Flow, from: usize, to: usize) -> bool {
         .filter(|at| reaches(flow, from, *at))
         .any(|at| reaches(flow, at, to))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import ndimage
 
 from ..case import Axes, operation
-from ..images import PLANES, STACKS
+from ..images import STACKS
 from ..judge import Choice, Close
 
 MOVES = {
@@ -31,11 +31,19 @@ def stack_move(name, a):
 
 @operation("crop", inputs=("wide",), native=True, out="same",
            variants=[{"y": 0, "x": 0, "height": 1, "width": 1}, {"y": 3, "x": 2, "height": 9, "width": 13},
-                     {"y": 1, "x": 0, "height": 16, "width": 16}, {"x": 1}, {}],
-           only=lambda shape, p, content: p.get("y", 0) + p.get("height", 1) <= shape[-2]
-           and p.get("x", 0) + p.get("width", 1) <= shape[-1])  # fmt: skip
-def crop(a, y=0, x=0, height=None, width=None):
-    return a[..., y:, x:][..., :height, :width]
+                     {"y": 1, "x": 0, "height": 16, "width": 16}, {"x": 1}, {}, {"z": 1, "depth": 1}, {"z": 2, "y": 1}],
+           only=lambda shape, p, content: inside(shape, **p))  # fmt: skip
+def crop(a, z=0, y=0, x=0, depth=None, height=None, width=None):
+    a = a[..., y:, x:][..., :height, :width]
+    return a[z:][:depth] if a.ndim == 3 else a
+
+
+def inside(shape, z=0, y=0, x=0, depth=1, height=1, width=1):
+    """Whether there is such a part; one pixel at least where nothing is said."""
+    if len(shape) == 2 and (z, depth) != (0, 1):
+        return False
+    ends = (z + depth, y + height, x + width)[-len(shape) :]
+    return all(end <= length for end, length in zip(ends, shape))
 
 
 PAD = {"clamp": "edge", "zero": "constant", "reflect": "symmetric", "wrap": "wrap"}
@@ -81,9 +89,11 @@ def bin_max(a, factor):
     return a.max(axis=tuple(range(rank, 2 * rank)))
 
 
-@operation("shift_linear", judge=Close(8), variants=[{"dy": 1.0, "dx": -2.0}, {"dy": 0.25, "dx": 1.75}, {"dy": -3.5, "dx": 0.5}])
-def shift_linear(a, dy, dx):
-    move = [0.0] * (a.ndim - 2) + [dy, dx]
+@operation("shift_linear", judge=Close(8),
+           variants=[{"dy": 1.0, "dx": -2.0}, {"dy": 0.25, "dx": 1.75}, {"dy": -3.5, "dx": 0.5}, {"dz": 0.75, "dx": 1.5}],
+           only=lambda shape, params, content: len(shape) == 3 or "dz" not in params)  # fmt: skip
+def shift_linear(a, dz=0.0, dy=0.0, dx=0.0):
+    move = [dz, dy, dx][-a.ndim :]
     return ndimage.shift(a, move, order=1, mode="constant", cval=0.0)
 
 
@@ -116,9 +126,10 @@ PLANE = [0.9, 0.25, -0.125, 1.1]
 STACK = [1.0, 0.0, 0.25, 0.0, 0.75, 0.5, 0.125, -0.25, 1.0]
 
 
-@operation("affine_linear", shapes=PLANES, judge=Close(64),
-           variants=[{"matrix": PLANE}, {"matrix": PLANE, "offset": [1.5, -0.75]},
-                     {"matrix": [1.0, 0.0, 0.5, 0.0, 1.0, -2.0]}, {"matrix": [0.5, 0, 1, 0, 2, 0, 0, 0, 1]}])  # fmt: skip
+@operation("affine_linear", judge=Close(64),
+           variants=[{"matrix": STACK, "offset": 0.5}, {"matrix": PLANE}, {"matrix": PLANE, "offset": [1.5, -0.75]},
+                     {"matrix": [1.0, 0.0, 0.5, 0.0, 1.0, -2.0]}, {"matrix": [0.5, 0, 1, 0, 2, 0, 0, 0, 1]}],
+           only=lambda shape, params, content: (len(shape) == 3) == (params["matrix"] is STACK))  # fmt: skip
 def affine_linear(a, matrix, offset=0.0):
     d = a.ndim
     rows = np.array(matrix, float)[: d * (len(matrix) // d if len(matrix) != (d + 1) ** 2 else d + 1)].reshape(d, -1)

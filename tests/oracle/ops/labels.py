@@ -64,7 +64,7 @@ def expand_labels(a, distance):
 
 
 @operation("watershed", inputs=[("markers:u32", "bumps"), ("markers:u32", "bumps", "mask:u8"), ("markers:u32", "small")],
-           native=True, out="u32", types=["u8", "u16", "i16", "i32", "f32", "f64"])  # fmt: skip
+           native=True, out="u32")  # fmt: skip
 def watershed(markers, image, mask=None):
     mask = None if mask is None else mask != 0
     return segmentation.watershed(image, markers.astype(np.int32), mask=mask).astype(np.uint32)

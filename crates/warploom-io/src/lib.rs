@@ -32,6 +32,7 @@ pub use numbers::Numbers;
 pub use table::{Column, Table, Values};
 
 use std::fs::File;
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
 use draft::Draft;
@@ -44,20 +45,28 @@ pub fn read(path: impl AsRef<Path>) -> Result<Image, FileError> {
 
 fn read_file(path: &Path) -> Result<Image, Fault> {
     let format = Format::of(path)?;
-    let format = match format {
-        Format::Npy | Format::Tiff | Format::Png => format,
-        Format::Json | Format::Csv => return Err(Fault::NoImage { format }),
-    };
     let mut file = File::open(path).map_err(|error| Fault::open(&error))?;
     let metadata = file.metadata().map_err(|error| Fault::open(&error))?;
     if metadata.is_dir() {
         return Err(Fault::Folder);
     }
-    format.recognise(&mut file)?;
+    read_from(format, &mut file, metadata.len())
+}
+
+/// Reads the image in a file that is in memory.
+pub fn read_bytes(format: Format, bytes: &[u8]) -> Result<Image, Fault> {
+    read_from(format, &mut Cursor::new(bytes), bytes.len() as u64)
+}
+
+fn read_from(format: Format, file: &mut (impl Read + Seek), length: u64) -> Result<Image, Fault> {
+    if matches!(format, Format::Json | Format::Csv) {
+        return Err(Fault::NoImage { format });
+    }
+    format.recognise(file)?;
     match format {
-        Format::Npy => npy::read(&mut file, metadata.len()),
-        Format::Tiff => tiff::read(&file, metadata.len()),
-        _ => png::read(&file, metadata.len()),
+        Format::Npy => npy::read(file, length),
+        Format::Tiff => tiff::read(file, length),
+        _ => png::read(file, length),
     }
 }
 

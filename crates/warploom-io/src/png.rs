@@ -1,7 +1,6 @@
 //! PNG: planes of u8 and u16.
 
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Seek, Write};
 
 use png::{BitDepth, ColorType, DecodingError, Encoder, EncodingError, Transformations};
 use warploom_core::{DType, Shape};
@@ -13,7 +12,7 @@ use crate::image::Image;
 const EXPANSION: u64 = 1032;
 
 /// Reads a plane. Gray of less than 8 bits is spread over 0 to 255, as the format says it means.
-pub(crate) fn read(file: &File, length: u64) -> Result<Image, Fault> {
+pub(crate) fn read(file: &mut (impl Read + Seek), length: u64) -> Result<Image, Fault> {
     let mut decoder = png::Decoder::new(BufReader::with_capacity(1 << 17, file));
     // Palettes become colours, a transparent colour an alpha channel: then only channels are left.
     decoder.set_transformations(Transformations::EXPAND);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use warploom_io::{Fault, Image, read};
+use warploom_io::{Fault, Format, Image, read_bytes};
 
 /// The valid files that are changed here.
 fn seeds() -> &'static [(PathBuf, Vec<u8>)] {
@@ -33,11 +33,13 @@ fn load_seeds() -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(with_bytes).collect()
 }
 
-fn read_bytes(like: &Path, bytes: &[u8]) -> Result<Image, Fault> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(like.file_name().unwrap());
-    fs::write(&path, bytes).unwrap();
-    read(&path).map_err(|error| error.fault)
+fn read(like: &Path, bytes: &[u8]) -> Result<Image, Fault> {
+    let format = match like.extension().unwrap().to_str().unwrap() {
+        "npy" => Format::Npy,
+        "tif" => Format::Tiff,
+        _ => Format::Png,
+    };
+    read_bytes(format, bytes)
 }
 
 /// Any image that comes out of a small file is small.
@@ -51,13 +53,13 @@ fn is_sensible(outcome: &Result<Image, Fault>) -> bool {
 #[test]
 fn files_cut_anywhere_are_errors() {
     for (path, bytes) in seeds() {
-        let whole = read_bytes(path, bytes);
+        let whole = read(path, bytes);
         for end in 0..bytes.len() {
             // Every place in the headers, some in the pixels.
             if end > 600 && end % 41 != 0 {
                 continue;
             }
-            let cut = read_bytes(path, &bytes[..end]);
+            let cut = read(path, &bytes[..end]);
             // What is cut may be nothing that is read: a copyright, padding, a smaller copy.
             assert!(
                 cut.is_err() || cut == whole,
@@ -71,7 +73,7 @@ fn files_cut_anywhere_are_errors() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn changed_files_are_errors_or_images(
@@ -87,7 +89,7 @@ proptest! {
             let value = match value % 4 { 0 => 0, 1 => 0xff, _ => value };
             bytes[place.index(reach)] = value;
         }
-        let outcome = read_bytes(&path, &bytes);
+        let outcome = read(&path, &bytes);
         prop_assert!(is_sensible(&outcome), "{outcome:?}");
     }
 }
@@ -100,13 +102,13 @@ fn npy(header: &str, data: &[u8]) -> Vec<u8> {
 #[test]
 fn a_header_cannot_ask_for_memory_that_the_file_does_not_fill() {
     let claims = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000, 1000), }";
-    let fault = read_bytes(Path::new("a.npy"), &npy(claims, &[0; 64])).unwrap_err();
+    let fault = read(Path::new("a.npy"), &npy(claims, &[0; 64])).unwrap_err();
     assert_eq!(
         fault.to_string(),
         "is cut short: 1000000x1000000x1000 f64 needs 8000000000000000 bytes, 64 are there"
     );
     let claims = "{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000, 10000000000), }";
-    let fault = read_bytes(Path::new("a.npy"), &npy(claims, &[])).unwrap_err();
+    let fault = read(Path::new("a.npy"), &npy(claims, &[])).unwrap_err();
     assert!(
         fault.to_string().contains("more than 64 bits can count"),
         "{fault}"
@@ -144,7 +146,7 @@ fn a_page_cannot_ask_for_memory_that_its_strips_do_not_fill() {
             ],
             &[0; 64],
         );
-        let fault = read_bytes(Path::new("a.tif"), &bytes).unwrap_err();
+        let fault = read(Path::new("a.tif"), &bytes).unwrap_err();
         assert!(
             matches!(fault, Fault::Absurd { claimed, .. } if claimed >= 1 << 47),
             "{fault}"
@@ -163,7 +165,7 @@ fn a_png_cannot_ask_for_more_than_deflate_makes() {
     bytes[16..24].copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0]);
     let sum = crc(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&sum.to_be_bytes());
-    let fault = read_bytes(Path::new("a.png"), &bytes).unwrap_err();
+    let fault = read(Path::new("a.png"), &bytes).unwrap_err();
     assert!(
         matches!(fault, Fault::Absurd { claimed, .. } if claimed > 1 << 48),
         "{fault}"
@@ -198,17 +200,11 @@ fn pages_that_follow_themselves_end() {
         ],
         &[0; 8],
     );
-    assert_eq!(
-        read_bytes(Path::new("a.tif"), &bytes)
-            .unwrap()
-            .bytes()
-            .len(),
-        4
-    );
+    assert_eq!(read(Path::new("a.tif"), &bytes).unwrap().bytes().len(), 4);
     let next = 8 + 2 + 8 * 12;
     bytes[next] = 8;
     assert!(matches!(
-        read_bytes(Path::new("a.tif"), &bytes),
+        read(Path::new("a.tif"), &bytes),
         Err(Fault::Damaged { .. })
     ));
 }
@@ -221,7 +217,7 @@ fn a_name_does_not_make_a_format() {
         ("a.png", b"", "but like an empty file"),
         ("a.png", b"hello, world", "does not begin like a PNG file"),
     ] {
-        let fault = read_bytes(Path::new(name), bytes).unwrap_err();
+        let fault = read(Path::new(name), bytes).unwrap_err();
         assert!(fault.to_string().contains(looks), "{fault}");
     }
 }
@@ -243,7 +239,7 @@ fn tiles_cannot_be_larger_than_what_is_stored_of_them() {
             ],
             &[0; 64],
         );
-        let fault = read_bytes(Path::new("a.tif"), &bytes).unwrap_err();
+        let fault = read(Path::new("a.tif"), &bytes).unwrap_err();
         assert!(
             matches!(fault, Fault::Absurd { claimed, .. } if claimed >= 1 << 56),
             "{fault}"

@@ -1,6 +1,5 @@
 //! Reading: first what the pages are, then, once there is room for all of them, their pixels.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,14 +20,14 @@ const LISTED: usize = size_of::<Value>();
 const LONGEST_LIST: usize = 1 << 30;
 
 /// Reads all pages as one image.
-pub(crate) fn read(file: &File, length: u64) -> Result<Image, Fault> {
+pub(crate) fn read(file: &mut (impl Read + Seek), length: u64) -> Result<Image, Fault> {
     // The decoder is written for files that make sense. It checks most of what it meets, but its
     // sums may overflow and its assertions fail on what a hostile file says of itself.
     catch_unwind(AssertUnwindSafe(|| read_pages(file, length)))
         .unwrap_or_else(|_| Err(Fault::damaged("its tags contradict each other")))
 }
 
-fn read_pages(file: &File, length: u64) -> Result<Image, Fault> {
+fn read_pages(file: &mut (impl Read + Seek), length: u64) -> Result<Image, Fault> {
     let mut decoder = open(file, length, 0)?;
     let first_text = decoder
         .find_tag(Tag::ImageDescription)
@@ -128,11 +127,11 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-fn open(
-    mut file: &File,
+fn open<R: Read + Seek>(
+    file: &mut R,
     length: u64,
     largest_tile: u64,
-) -> Result<Decoder<BufReader<&File>>, Fault> {
+) -> Result<Decoder<BufReader<&mut R>>, Fault> {
     file.rewind().map_err(|error| Fault::open(&error))?;
     let decoder = Decoder::new(BufReader::with_capacity(1 << 17, file)).map_err(decoding)?;
     let length = size(length);

@@ -8,6 +8,8 @@
 mod cost;
 mod join;
 mod maps;
+mod rows;
 
 pub use cost::Machine;
 pub use maps::{Fused, Note, Options, fuse};
+pub use rows::{Group, row_groups};

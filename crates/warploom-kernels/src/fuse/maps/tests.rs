@@ -76,9 +76,12 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 
 fn build(recipes: &[Recipe], dims: [u64; 3], wanted: &[usize]) -> Flow {
     let mut flow = Flow::new();
-    let [z, y, x] = dims;
     let mut values: Vec<ValueId> = [DType::U16, DType::F32]
-        .map(|dtype| flow.input(ValueKind::Image(ImageType::stack(dtype, z, y, x))))
+        .map(|dtype| {
+            flow.input(ValueKind::Image(ImageType::stack(
+                dtype, dims[0], dims[1], dims[2],
+            )))
+        })
         .to_vec();
     for recipe in recipes {
         let a = values[recipe.sources.0 % values.len()];

@@ -154,7 +154,8 @@ impl Ex<'_> {
     /// The natural logarithm; of 0 minus infinity, of what is below not a number.
     #[must_use]
     pub fn log(self) -> Self {
-        let (exponent, m) = self.split();
+        // Of a number below 0 nothing is wanted but that its bits stay in range.
+        let (exponent, m) = self.abs().split();
         let exponent = exponent.cast(self.ty());
         let ln_2 = ln_2(self.ty());
         // log(1 + f) = f - f^2/2 + s*(f^2/2 + s^2*(2/3 + s^2*2/5 + …)), s = f/(2 + f)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use warploom_core::DType;
 
-use super::prim::{Combine, Number, Prim, Taps, Weights, real};
+use super::number::Number;
+use super::prim::{Combine, Prim, real};
+use super::taps::{Taps, Weights};
 use super::value::{Node, NodeId, Value, ValueId, ValueKind};
 use crate::Boundary;
 use crate::expr::{Dag, Ex, Graph, Ty};

@@ -5,12 +5,15 @@
 //! launches on a GPU or one call of the CPU engine. It is plain data and knows no device.
 
 mod builder;
+mod footprint;
+mod number;
 mod prim;
+mod taps;
 mod value;
 
 pub use builder::Flow;
-pub use prim::{
-    Combine, Connectivity, Footprint, Morph, Number, Numbers, Prim, Project, Reach, Taps,
-    ThresholdMethod, Tile, Weights,
-};
+pub use footprint::{Footprint, Reach};
+pub use number::{Number, Numbers};
+pub use prim::{Combine, Connectivity, Prim, Project, ThresholdMethod, Tile};
+pub use taps::{Taps, Weights};
 pub use value::{Node, NodeId, Value, ValueId, ValueKind};

@@ -1,164 +1,26 @@
 //! The primitives: what every backend can do.
+//!
+//! The order of operations is part of a primitive's meaning, so that strict backends give the same
+//! bits: nothing is reassociated, and a fused multiply-add stands where `fma` is written and
+//! nowhere else. "Real" is `f64` for an `f64` image and `f32` for every other.
 
 use warploom_core::DType;
 
+use super::footprint::{Footprint, Reach};
+use super::number::Numbers;
+use super::taps::Taps;
 use crate::Boundary;
-use crate::expr::{Dag, Ty};
-
-/// A number of a [`Prim::Map`], in the type its expression wants.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Number {
-    /// An `i32`.
-    I32(i32),
-    /// A `u32`.
-    U32(u32),
-    /// An `f32`.
-    F32(f32),
-    /// An `f64`; not for devices without.
-    F64(f64),
-}
-
-impl Number {
-    /// A real number in the type an expression computes in.
-    ///
-    /// # Panics
-    /// When `ty` is no number.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "rounded once, or whole by contract"
-    )]
-    pub fn new(ty: Ty, value: f64) -> Self {
-        match ty {
-            Ty::I32 => Self::I32(value as i32),
-            Ty::U32 => Self::U32(value as u32),
-            Ty::F32 => Self::F32(value as f32),
-            Ty::F64 => Self::F64(value),
-            Ty::Bool => panic!("a truth is no number"),
-        }
-    }
-
-    /// Its type.
-    pub fn ty(self) -> Ty {
-        match self {
-            Self::I32(_) => Ty::I32,
-            Self::U32(_) => Ty::U32,
-            Self::F32(_) => Ty::F32,
-            Self::F64(_) => Ty::F64,
-        }
-    }
-}
-
-/// Weights of a one-dimensional neighbourhood.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Weights {
-    /// `w[0]` at the centre, `w[k]` at distance k on both sides:
-    /// `acc = w0*a0; acc = fma(w[k], a[-k] + a[k], acc)` for k = 1, 2, …
-    Even(Vec<f64>),
-    /// `w[k-1]` at distance k to the right, its negative to the left:
-    /// `acc = w[0]*(a[1] - a[-1]); acc = fma(w[k-1], a[k] - a[-k], acc)` for k = 2, 3, …
-    Odd(Vec<f64>),
-    /// From the left to the right, an odd number of them:
-    /// `acc = w[0]*a[-r]; acc = fma(w[k], a[k-r], acc)`.
-    Any(Vec<f64>),
-}
-
-impl Weights {
-    /// How far the neighbourhood reaches.
-    pub fn radius(&self) -> usize {
-        match self {
-            Self::Even(w) => w.len() - 1,
-            Self::Odd(w) => w.len(),
-            Self::Any(w) => w.len() / 2,
-        }
-    }
-
-    /// The numbers, as they are handed to a kernel.
-    pub fn values(&self) -> &[f64] {
-        match self {
-            Self::Even(w) | Self::Odd(w) | Self::Any(w) => w,
-        }
-    }
-}
-
-/// A weighted sum along one axis, computed in `f32`, or in `f64` for an `f64` image.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Taps {
-    /// Along z, y or x (0, 1, 2).
-    pub axis: u8,
-    /// The weights; rounded once to the type of the computation.
-    pub weights: Weights,
-    /// What is seen outside.
-    pub boundary: Boundary,
-}
+use crate::expr::Dag;
 
 /// How the elements of a window become one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Combine {
     /// Their sum.
     Sum,
-    /// The smallest.
+    /// The smallest: `(b < a) ? b : a` from the type's largest (infinity), NaN ignored.
     Min,
-    /// The largest.
+    /// The largest: `(b > a) ? b : a` from the type's smallest (minus infinity), NaN ignored.
     Max,
-}
-
-/// How far a neighbourhood reaches along z, y, x.
-pub type Reach = [u32; 3];
-
-/// A neighbourhood.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Footprint {
-    /// Everything within the reach along each axis.
-    Box(Reach),
-    /// What satisfies `sum((d/r)^2) <= 1`; axes of reach 0 do not extend. Radii need not be whole.
-    Ball([f64; 3]),
-}
-
-impl Footprint {
-    /// How far it reaches.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "radii are checked to be small"
-    )]
-    pub fn reach(&self) -> Reach {
-        match self {
-            Self::Box(reach) => *reach,
-            Self::Ball(radii) => radii.map(|r| r.floor() as u32),
-        }
-    }
-
-    /// Every offset in z, y, x, in C order.
-    pub fn offsets(&self) -> Vec<[i32; 3]> {
-        let reach = self.reach().map(u32::cast_signed);
-        let mut offsets = Vec::new();
-        for z in -reach[0]..=reach[0] {
-            for y in -reach[1]..=reach[1] {
-                for x in -reach[2]..=reach[2] {
-                    let offset = [z, y, x];
-                    if self.contains(offset) {
-                        offsets.push(offset);
-                    }
-                }
-            }
-        }
-        offsets
-    }
-
-    fn contains(&self, offset: [i32; 3]) -> bool {
-        match self {
-            Self::Box(_) => true,
-            Self::Ball(radii) => {
-                let terms = offset.iter().zip(radii);
-                let sum: f64 = terms
-                    .filter(|(_, r)| **r >= 1.0)
-                    .map(|(d, r)| (f64::from(*d) / r).powi(2))
-                    .sum();
-                sum <= 1.0
-            }
-        }
-    }
 }
 
 /// Which neighbours touch.
@@ -170,46 +32,37 @@ pub enum Connectivity {
     Box,
 }
 
-/// Which binary morphology.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Morph {
-    /// Set where all neighbours are; outside counts as set.
-    Erode,
-    /// Set where any neighbour is; outside counts as not set.
-    Dilate,
-}
-
-/// What a projection along z computes.
+/// What a projection along z computes, from z = 0 upwards.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Project {
-    /// Sum, in `f64`.
+    /// Sum in `f64`, rounded to real.
     Sum,
-    /// Largest.
+    /// Largest, as [`Combine::Max`].
     Max,
-    /// Smallest.
+    /// Smallest, as [`Combine::Min`].
     Min,
-    /// Mean, summed in `f64`.
+    /// The sum divided by the number, both in `f64`, rounded to real.
     Mean,
-    /// Population standard deviation, two passes in `f64`.
+    /// `sqrt(sum((a - mean)^2) / n)` in `f64`: differences squared and added one by one.
     Std,
-    /// Median; of an even number the mean of the middle two.
+    /// Median; of an even number `(a + b) * 0.5` of the middle two, in real. A NaN makes it NaN.
     Median,
-    /// Where the first largest is.
+    /// Where the first largest is; 0 for a column of NaN.
     ArgMax,
 }
 
 /// What becomes of a tile of pixels when an image is binned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tile {
-    /// Their mean, summed in `f64` in C order.
+    /// Their sum in `f64` in C order, divided by their number, rounded to real.
     Mean,
-    /// Their sum, in `f64` in C order.
+    /// Their sum in `f64` in C order, rounded to real.
     Sum,
-    /// The largest.
+    /// The largest, as [`Combine::Max`].
     Max,
 }
 
-/// How a threshold is found.
+/// How a threshold is found, as in scikit-image; in `f64`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ThresholdMethod {
     /// Largest variance between the two sides.
@@ -226,10 +79,11 @@ pub enum ThresholdMethod {
     Mean,
 }
 
-/// The numbers of a [`Prim::Map`].
-pub type Numbers = Vec<Number>;
-
-/// A primitive. Images of all inputs and outputs have the same extents unless said otherwise.
+/// A primitive.
+///
+/// Masks are `u8` and set where they are not 0; labels are `u32` and 0 is background. Images of all
+/// inputs and outputs have the same extents unless said otherwise, and axes with one pixel do not
+/// count: nothing touches along them and no edge is there. (An image of one pixel is all edge.)
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Prim {
@@ -241,10 +95,16 @@ pub enum Prim {
         /// Its numbers.
         numbers: Numbers,
     },
-    /// A weighted sum along an axis; gives `f32`, or `f64` of `f64`.
+    /// A weighted sum along an axis, of any image; gives real.
     Taps(Taps),
     /// Windows of `2*radius + 1` along an axis, at a cost that does not depend on the radius.
-    /// Sums give the output's type (`f32` or `f64`), the rest the input's.
+    /// Sums give the output's type (`f32` or `f64`) and are computed in it, of elements converted
+    /// to it; the rest gives the input's type.
+    ///
+    /// With `w = 2*radius + 1`, block `b` is the positions `b*w - radius` to `b*w + radius`. The
+    /// window of `i` starts in block `b` and ends in `b + 1`: `suffix + prefix`, the suffix of
+    /// block `b` added from its end leftwards, the prefix of block `b + 1` from its start
+    /// rightwards; a window that is a block is that block's prefix.
     Window {
         /// Along z, y or x (0, 1, 2).
         axis: u8,
@@ -255,8 +115,8 @@ pub enum Prim {
         /// What is seen outside.
         boundary: Boundary,
     },
-    /// All elements of a neighbourhood made one, in C order of the offsets; sums in `f32`
-    /// (`f64` for `f64`).
+    /// All elements of a neighbourhood made one, in C order of the offsets: a sum starts with the
+    /// first element and adds the others, in real, and gives real; the rest gives the input's type.
     Around {
         /// The neighbourhood.
         footprint: Footprint,
@@ -266,6 +126,7 @@ pub enum Prim {
         boundary: Boundary,
     },
     /// The element of this rank (0 is the smallest) in a neighbourhood, as scipy's `rank_filter`.
+    /// NaN counts as larger than every number; zeros of either sign are equal, either may result.
     Rank {
         /// The neighbourhood.
         footprint: Footprint,
@@ -274,35 +135,51 @@ pub enum Prim {
         /// What is seen outside.
         boundary: Boundary,
     },
-    /// True convolution with the image of the second input, whose centre is at `extent / 2`.
+    /// Convolution with the image of the second input, `k` of extents `n`, converted to real:
+    /// `sum over j of k[j]*a[i + n/2 - j]`, or mirrored `sum over j of k[j]*a[i + j - n/2]` (a
+    /// correlation). `acc = 0; acc = fma(k[j], a[..], acc)` for `j` in C order, in real; gives real.
     Convolve {
+        /// Mirrored along every axis?
+        mirrored: bool,
         /// What is seen outside.
         boundary: Boundary,
     },
-    /// min, max, sum, mean, std of all pixels; gives five numbers. Pixels that are no number
-    /// do not count for min and max.
+    /// min, max, sum, mean, std of all pixels; gives five `f64`. Pixels that are no number do not
+    /// count for min and max. An engine may leave out what nobody reads.
+    ///
+    /// Sums are in `f64` over elements in C order, cut into chunks of 4096: lane `l` of 16 adds
+    /// elements `l, l + 16, …`; lanes are added from 0 to 15; chunks are added in order in groups
+    /// of 256, then the groups in order. `mean = sum/n`; `std = sqrt(sum((a - mean)^2)/n)` with the
+    /// same order of additions.
     Totals,
-    /// Counts of pixels in equal bins, as numpy; gives `u32`. The range is the second input's
-    /// first two numbers when there is one.
+    /// Counts of pixels in equal bins, as numpy; gives `u32`. Bin `k` holds
+    /// `edge[k] <= a < edge[k + 1]`, the last its right edge too; `edge[k] = low + k*step`,
+    /// `step = (high - low)/bins`, the last edge `high` itself, all in `f64`. Where `high = low`
+    /// they stand for `low - 0.5` and `high + 0.5`. A limit that is not given is the first (low) or
+    /// second (high) number of the second input, as [`Prim::Totals`] gives them.
     Histogram {
         /// How many bins.
         bins: u32,
-        /// The range, when it is known.
-        range: Option<[f64; 2]>,
+        /// The left edge of the first, when it is known.
+        low: Option<f64>,
+        /// The right edge of the last, when it is known.
+        high: Option<f64>,
     },
-    /// Percentiles (0 to 100) of all pixels, linear between two; gives as many numbers.
+    /// Percentiles (0 to 100) of all pixels that are numbers, linear between two as numpy: at
+    /// `v = q/100*(n - 1)`, `g = v - floor(v)`, from `a` to `b`: `a + (b - a)*g`, or
+    /// `b - (b - a)*(1 - g)` for `g >= 0.5`. In `f64`; gives as many `f64`.
     Percentiles {
         /// Which.
         q: Vec<f64>,
     },
-    /// A threshold as scikit-image finds it; gives one number.
+    /// A threshold as scikit-image finds it, of all pixels that are numbers; gives one `f64`.
     Threshold {
         /// How.
         method: ThresholdMethod,
-        /// Bins for real-valued images.
+        /// Bins for real-valued images; others have one bin per value.
         bins: u32,
     },
-    /// One plane of a stack.
+    /// One plane of a stack. Gives real; for extremes the input's type; for positions `u32`.
     Project(Project),
     /// Tiles of `factor` along z, y, x, each made one pixel; the rest is cut off.
     Bin {
@@ -318,7 +195,7 @@ pub enum Prim {
         start: [i64; 3],
         /// What is seen outside.
         boundary: Boundary,
-        /// Read outside instead of zero, for [`Boundary::Zero`].
+        /// Read outside instead of zero, for [`Boundary::Zero`]; rounded and saturated.
         fill: f64,
     },
     /// Reversed along an axis.
@@ -331,72 +208,68 @@ pub enum Prim {
         /// Which.
         axes: [u8; 2],
     },
-    /// The input at `matrix * (z, y, x) + offset`, linear between pixels, zero outside: rows of
-    /// the matrix are z, y, x, each with its offset last.
+    /// The input at `matrix * (z, y, x) + offset`, linear between pixels, zero outside; gives real.
+    ///
+    /// Along each axis the position is `p = ((offset + m[0]*z) + m[1]*y) + m[2]*x` in `f64`. Below
+    /// 0 or above `n - 1` along any axis the result is 0. Otherwise `i = floor(p)`,
+    /// `t = p - i` rounded to real, and `between(a, b) = fma(t, b - a, a)` of the pixels at `i` and
+    /// `min(i + 1, n - 1)`, along x first, then y, then z.
     Affine {
-        /// Three rows of four.
+        /// Three rows (z, y, x) of four: three factors and the offset.
         matrix: [[f64; 4]; 3],
     },
-    /// Another extent: pixel centres at half integers, clamped. Scale is input over output extent.
+    /// Another extent, pixel centres at half integers: `p = ((i + 0.5)*n_in)/n_out` in `f64`. The
+    /// nearest is at `floor(p)` and keeps the type. Linear is at `p - 0.5` clamped to
+    /// `0..=n_in - 1`, and gives real as [`Prim::Affine`] does.
     Resize {
         /// Linear between pixels, or the nearest.
         linear: bool,
-        /// Input pixels per output pixel along z, y, x.
-        scale: [f64; 3],
     },
-    /// The second image to the right of the first, a linear ramp where they overlap.
-    Blend {
-        /// Columns both cover.
-        overlap: u32,
-    },
-    /// Binary morphology with the 3^d neighbourhood; gives a mask.
-    Binary {
-        /// Which.
-        morph: Morph,
-        /// Which neighbours count.
-        shape: Connectivity,
-        /// How often.
-        iterations: u32,
-    },
-    /// Background that does not touch the edge becomes foreground; gives a mask.
-    FillHoles,
-    /// Distance to the nearest background pixel; gives `f32` or `f64`.
+    /// Distance of each set pixel of a mask to the nearest that is not set. The squared distance is
+    /// a whole number; its root is rounded once, to the output's `f32` or `f64`. With nothing not
+    /// set, distances are to position -1 of the first axis longer than 1 and 0 of the others.
     Distance,
-    /// Connected components of what is not zero, numbered in scan order; gives labels.
+    /// Connected components of a mask, numbered in scan order of their first pixel; gives labels.
     Label(Connectivity),
-    /// Labels of objects outside this range of sizes become 0; the rest keep their numbers or,
-    /// when `relabel`, become 1, 2, …
+    /// Labels of objects outside this range of sizes in pixels become 0.
     KeepSizes {
         /// Smallest kept.
         least: u64,
         /// Largest kept.
         most: u64,
-        /// New numbers?
-        relabel: bool,
     },
-    /// Objects that touch the edge become 0.
+    /// Labels of objects that touch the edge of an axis longer than 1 become 0.
     ClearBorder,
-    /// Numbers 1, 2, … in the order of the old ones.
+    /// Labels become 1, 2, … in the order of the old numbers.
     Relabel,
-    /// Objects grown by at most this distance, not into each other.
+    /// Labels grown by at most this distance, not into each other.
     Expand {
         /// How far.
         distance: f64,
     },
-    /// Flooding from markers (second input) inside an optional mask (third).
+    /// Flooding from labels (the markers) over the second image, inside an optional third, a mask;
+    /// gives labels.
     Watershed,
-    /// A table of objects: the second input is the image that is measured. Gives the number of
-    /// rows, then the columns, in one list of `f64` of `1 + rows * columns` elements, row by row;
-    /// as many rows as the output holds.
-    Statistics,
-    /// Background under a rolling ball.
+    /// A table of objects: labels, and the image that is measured. Gives one list of `f64`: the
+    /// number of objects, then that many rows of `columns` numbers; rows that the list cannot hold
+    /// are left out, so whoever reads it compares the number with what fits.
+    Statistics {
+        /// Numbers per row: as many as the catalogue has columns for an image of this rank.
+        columns: u32,
+    },
+    /// Background under a rolling ball: `min over offsets d, |d| <= radius, in C order of
+    /// a[i + d] + h[d]` in real, `h = radius - sqrt(radius^2 - |d|^2)` computed in `f64` and
+    /// rounded to real; pixels outside and NaN do not count. Gives real.
     RollingBall {
         /// Of the ball.
         radius: f64,
     },
-    /// Circular convolution by Fourier transform, as large as the first input.
+    /// Circular convolution of an image with a kernel no larger than it, by Fourier transform:
+    /// `sum over j of k[j]*a[(i + n/2 - j) mod N]`; in real, gives real. Extents are products of
+    /// small primes.
     FftConvolve,
-    /// Whole-pixel shift of the first against the second; gives two numbers, or three.
+    /// Whole-pixel shift of the first against the second; gives two `f64` for planes, three for
+    /// stacks.
     PhaseShift,
 }
 
@@ -421,9 +294,6 @@ impl Prim {
             Self::Transpose { .. } => "transpose",
             Self::Affine { .. } => "affine",
             Self::Resize { .. } => "resize",
-            Self::Blend { .. } => "blend",
-            Self::Binary { .. } => "binary",
-            Self::FillHoles => "fill_holes",
             Self::Distance => "distance",
             Self::Label(_) => "label",
             Self::KeepSizes { .. } => "keep_sizes",
@@ -431,7 +301,7 @@ impl Prim {
             Self::Relabel => "relabel",
             Self::Expand { .. } => "expand",
             Self::Watershed => "watershed",
-            Self::Statistics => "statistics",
+            Self::Statistics { .. } => "statistics",
             Self::RollingBall { .. } => "rolling_ball",
             Self::FftConvolve => "fft_convolve",
             Self::PhaseShift => "phase_shift",

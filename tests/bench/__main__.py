@@ -1,15 +1,17 @@
 """The command line; see `--help`."""
 
 import argparse
+import os
 import shlex
 import sys
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description="Our speed beside that of others.")
-    parser.add_argument("what", choices=["ops", "seg2k", "point6"])
+    parser.add_argument("what", choices=["ops", "seg2k", "point6", "latency"])
     parser.add_argument("work", nargs="*", help="with ops: only these; none means all")
     parser.add_argument("--server", type=shlex.split, required=True, help="the command of our server")
+    parser.add_argument("--warploom", help="with latency: our program")
     parser.add_argument("--devices", type=lambda t: t.split(","), default=["cpu:0", "opencl:0"])
     parser.add_argument("--peers", type=lambda t: t.split(","), default=None, help="only these")
     parser.add_argument("--shapes", type=lambda t: t.split(","), default=["2048x2048", "64x512x512"])
@@ -18,13 +20,15 @@ def main():
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for further rounds of short calls")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    # Read by the driver when it is loaded, which is later.
+    os.environ["POCL_MAX_PTHREAD_COUNT"] = str(args.threads)
     if args.what == "ops":
         from . import ops
 
         return ops.run(args)
-    from . import point6, seg2k
+    from . import latency, point6, seg2k
 
-    return {"seg2k": seg2k, "point6": point6}[args.what].run(args)
+    return {"latency": latency, "seg2k": seg2k, "point6": point6}[args.what].run(args)
 
 
 sys.exit(main())

@@ -14,6 +14,7 @@ with everything on the device and ends when the device has finished; the clock i
 """
 
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -29,8 +30,16 @@ class Server:
     def __init__(self, command, folder, threads):
         self.folder = folder
         self.count = 0
+        # Our processor backend has as many threads as there are processors it may run on; PoCL
+        # has a variable for it.
+        processors = sorted(os.sched_getaffinity(0))[:threads]
         self.process = subprocess.Popen(
-            [*command, "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "POCL_MAX_PTHREAD_COUNT": str(threads)},
+            preexec_fn=lambda: os.sched_setaffinity(0, processors),
         )
 
     def ask(self, **question):

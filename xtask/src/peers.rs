@@ -7,12 +7,13 @@ use anyhow::Result;
 
 use crate::artifacts::{Artifacts, Sort};
 use crate::flags;
+use crate::oracle;
 use crate::process::Task;
 use crate::project::Project;
 use crate::python::Python;
 
 /// The groups that are measured this way.
-pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6"];
+pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "latency"];
 
 const REQUIREMENTS: &str = "tests/bench/requirements.txt";
 const PACKAGE: &str = "warploom-tests";
@@ -26,14 +27,21 @@ pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Resul
     let server = built.program(PACKAGE, Sort::Example, SERVER)?;
     // Halide's threads are counted once per process, and one thread and two are both promised.
     let given = flags.rest.iter().any(|word| word == "--threads");
-    let counts: &[&str] = if group == "ops" || given {
+    let counts: &[&str] = if !["seg2k", "point6"].contains(&group) || given {
         &[""]
     } else {
         &["1", "2"]
     };
+    let program = match group {
+        "latency" => Some(oracle::program(project)?),
+        _ => None,
+    };
     let mut is_met = true;
     for threads in counts {
-        let task = task(project, &python, &server, group, threads, flags);
+        let mut task = task(project, &python, &server, group, threads, flags);
+        if let Some(program) = &program {
+            task = task.args(["--warploom"]).args([program]);
+        }
         is_met &= task.status()?.success();
     }
     Ok(is_met)

@@ -141,7 +141,23 @@ pub(super) fn backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> 
     }
     together(session, checks, &programs, &driver, &compilers[0])?;
     let variables = emu::surroundings(&driver, &compilers[1], &Machine::default())?;
+    image_kernels(session, checks, &built, &variables)?;
     faults(session, checks, &built, &variables)
+}
+
+/// Every image kernel, against the CPU.
+fn image_kernels(
+    session: &Session<'_>,
+    checks: &mut Checks,
+    built: &Artifacts,
+    variables: &Variables,
+) -> Result<()> {
+    let program = built.program("warploom-kernels", Sort::Test, "backends")?;
+    let task = Task::new(session.project, program)
+        .variables(&stand_ins::no_drivers(session.project)?)
+        .variables(variables)
+        .variable("WARPLOOM_REQUIRE", "cuda");
+    checks.run(&task).map(drop)
 }
 
 /// Both versions of NVRTC.
@@ -252,7 +268,7 @@ fn faults(
 /// The same on the cards of this machine, with their own driver and nothing in front of it but a
 /// compiler.
 fn on_real_devices(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
-    let (_, programs) = build(session)?;
+    let (built, programs) = build(session)?;
     let found = found(session, &programs, &Vec::new())?;
     if let Some(device) = found.iter().find(|device| device.is_emulated()) {
         let why = format!("{} is {}, which is no real card", device.id, device.name);
@@ -283,6 +299,7 @@ fn on_real_devices(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
         println!("NVRTC {version}");
         conformance(session, checks, &programs, variables)?;
         launch(session, checks, &programs, variables, &found)?;
+        image_kernels(session, checks, &built, variables)?;
     }
     let task = Task::new(session.project, &programs.suite);
     checks.run(&task).map(drop)

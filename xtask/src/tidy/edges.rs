@@ -44,7 +44,14 @@ const TABLE: &[Allowed] = &[
     Allowed {
         package: "warploom-kernels",
         normal: &[CORE],
-        dev: &[KIT],
+        // Its tests compare every kernel on every backend.
+        dev: &[
+            KIT,
+            "warploom-cpu",
+            "warploom-cuda",
+            "warploom-opencl",
+            "warploom-wgpu",
+        ],
     },
     Allowed {
         package: "warploom-plan",

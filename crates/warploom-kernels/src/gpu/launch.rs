@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use warploom_core::{DType, Element};
+
 use crate::flow::{Flow, Number, ValueId, ValueKind};
 use crate::kernel::KernelDef;
 
@@ -12,6 +14,8 @@ pub enum LaunchArg {
     Value(ValueId),
     /// Memory of the plan's own, by its number.
     Scratch(u32),
+    /// Elements known now, by their number.
+    Constant(u32),
     /// A number.
     Number(Number),
 }
@@ -34,6 +38,17 @@ pub struct Plan {
     pub launches: Vec<Launch>,
     /// Bytes of each piece of memory only these launches use.
     pub scratch: Vec<u64>,
+    /// Elements known now: weights, offsets, tables.
+    pub constants: Vec<Constant>,
+}
+
+/// Elements that are known before anything runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constant {
+    /// Their type.
+    pub dtype: DType,
+    /// Their bytes.
+    pub bytes: Arc<[u8]>,
 }
 
 impl Plan {
@@ -44,6 +59,28 @@ impl Plan {
     pub fn scratch(&mut self, bytes: u64) -> LaunchArg {
         self.scratch.push(bytes.max(4));
         LaunchArg::Scratch(u32::try_from(self.scratch.len() - 1).expect("few pieces"))
+    }
+
+    /// Keeps elements known now; gives their argument.
+    ///
+    /// # Panics
+    /// When there are 2^32 lists.
+    pub fn constant<T: Element>(&mut self, elements: &[T]) -> LaunchArg {
+        self.constants.push(Constant {
+            dtype: T::DTYPE,
+            bytes: Arc::from(bytemuck::cast_slice::<T, u8>(elements)),
+        });
+        LaunchArg::Constant(u32::try_from(self.constants.len() - 1).expect("few lists"))
+    }
+
+    /// Keeps real numbers in the type an image's results are computed in, each rounded once.
+    #[expect(clippy::cast_possible_truncation, reason = "rounded once on purpose")]
+    pub fn reals(&mut self, dtype: DType, numbers: &[f64]) -> LaunchArg {
+        if dtype == DType::F64 {
+            return self.constant(numbers);
+        }
+        let numbers: Vec<f32> = numbers.iter().map(|v| *v as f32).collect();
+        self.constant(&numbers)
     }
 
     /// Adds a launch that covers `items` work items in x, y, z.

@@ -8,7 +8,7 @@ mod launch;
 mod map;
 mod tuning;
 
-pub use launch::{Args, Launch, LaunchArg, Plan};
+pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
 pub use tuning::Tuning;
 
 use crate::flow::{Flow, Node, Prim};

@@ -6,7 +6,7 @@ use warploom_core::DeviceInfo;
 
 use super::layout::{Layout, Lifetime, lay_out};
 use crate::flow::{Flow, ValueId, ValueKind};
-use crate::gpu::{self, Launch, LaunchArg, Tuning};
+use crate::gpu::{self, Constant, Launch, LaunchArg, Tuning};
 
 /// Something a program does.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +24,7 @@ pub struct Program {
     flow: Arc<Flow>,
     tuning: Option<Tuning>,
     steps: Vec<Step>,
+    constants: Vec<Constant>,
     temps: Vec<Temp>,
     layout: Layout,
 }
@@ -56,6 +57,7 @@ impl Program {
     pub fn tuned(flow: Flow, tuning: Option<Tuning>, align: u64) -> Self {
         let mut temps: Vec<Temp> = Vec::new();
         let mut steps = Vec::new();
+        let mut constants: Vec<Constant> = Vec::new();
         for (at, node) in flow.nodes().iter().enumerate() {
             let plan = tuning.and_then(|tuning| gpu::plan(&flow, node, &tuning));
             let Some(plan) = plan else {
@@ -67,10 +69,25 @@ impl Program {
                 value: None,
                 bytes: bytes.next_multiple_of(4),
             }));
+            // Equal lists, as of the passes of one blur, are kept once.
+            let places: Vec<u32> = plan
+                .constants
+                .into_iter()
+                .map(|constant| {
+                    let known = constants.iter().position(|other| *other == constant);
+                    let at = known.unwrap_or_else(|| {
+                        constants.push(constant);
+                        constants.len() - 1
+                    });
+                    u32::try_from(at).expect("few lists")
+                })
+                .collect();
             for mut launch in plan.launches {
                 for arg in &mut launch.args {
-                    if let LaunchArg::Scratch(number) = arg {
-                        *number += base;
+                    match arg {
+                        LaunchArg::Scratch(number) => *number += base,
+                        LaunchArg::Constant(number) => *number = places[*number as usize],
+                        LaunchArg::Value(_) | LaunchArg::Number(_) => {}
                     }
                 }
                 steps.push(Step::Launch(launch));
@@ -94,6 +111,7 @@ impl Program {
             flow: Arc::new(flow),
             tuning,
             steps,
+            constants,
             temps,
             layout,
         }
@@ -112,6 +130,11 @@ impl Program {
     /// What it does, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// What its launches read that is known now, beside the flow's own constants.
+    pub fn constants(&self) -> &[Constant] {
+        &self.constants
     }
 
     /// Bytes of memory it needs beside inputs, outputs and constants.

@@ -28,7 +28,16 @@ pub(super) enum Action {
 pub struct Loaded {
     program: Arc<Program>,
     actions: Vec<Action>,
-    constants: Vec<Option<Slice>>,
+    constants: Constants,
+}
+
+/// What was uploaded when the program was loaded.
+#[derive(Debug, Default)]
+pub(super) struct Constants {
+    /// For every value of the flow that is known.
+    pub(super) values: Vec<Option<Slice>>,
+    /// For every list of the program's own.
+    pub(super) own: Vec<Slice>,
 }
 
 /// Where a program's values are during one run.
@@ -49,7 +58,7 @@ impl Loaded {
     pub(super) fn new(
         program: Arc<Program>,
         actions: Vec<Action>,
-        constants: Vec<Option<Slice>>,
+        constants: Constants,
     ) -> Self {
         Self {
             program,
@@ -110,6 +119,7 @@ impl Loaded {
                 let (start, bytes) = self.program.temp_of_scratch(*number);
                 Arg::Slice(bindings.temp(start, bytes)?)
             }
+            LaunchArg::Constant(number) => Arg::Slice(self.constants.own[*number as usize].clone()),
             LaunchArg::Number(number) => match *number {
                 Number::I32(value) => Arg::I32(value),
                 Number::U32(value) => Arg::U32(value),
@@ -131,7 +141,7 @@ impl Loaded {
         if let Some(at) = flow.inputs().iter().position(|i| *i == id) {
             return bindings.inputs[at].part(0..bytes);
         }
-        if let Some(constant) = &self.constants[id as usize] {
+        if let Some(constant) = &self.constants.values[id as usize] {
             return Ok(constant.clone());
         }
         let (start, bytes) = self

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warploom_core::{CheckedDevice, Kernel, KernelSource, Math, Param, QueueDesc, Result, Slice};
+use warploom_core::{
+    CheckedDevice, CheckedQueue, DType, Kernel, KernelSource, Math, Param, Queue as _, QueueDesc,
+    Result, Slice,
+};
 
-use super::compile::{Program, Step, room};
-use super::loaded::{Action, Loaded};
+use super::compile::{Program, Step};
+use super::loaded::{Action, Constants, Loaded};
 use super::vouch;
 use crate::cpu;
 use crate::gpu::{Launch, Tuning};
@@ -100,32 +103,50 @@ impl Loader {
         self.device.kernel(&source)
     }
 
-    /// A slice for every value that is known now.
-    fn constants(&self, program: &Program) -> Result<Vec<Option<Slice>>> {
+    /// Uploads everything that is known now.
+    fn constants(&self, program: &Program) -> Result<Constants> {
         let values = program.flow().values();
-        let mut slices = vec![None; values.len()];
-        if values.iter().all(|value| value.constant.is_none()) {
-            return Ok(slices);
+        let mut uploaded = Constants {
+            values: vec![None; values.len()],
+            own: Vec::new(),
+        };
+        let known = values.iter().any(|value| value.constant.is_some());
+        if !known && program.constants().is_empty() {
+            return Ok(uploaded);
         }
-        let kind = super::loaded::own_kind(&self.device)?;
         let mut queue = self.device.queue(&QueueDesc::named("constants"))?;
         let pairs = program.tuning().is_some_and(|t| t.target == Target::Wgsl);
-        for (slice, value) in slices.iter_mut().zip(values) {
-            let Some(bytes) = &value.constant else {
-                continue;
-            };
-            let buffer = self.device.alloc(kind, room(&value.kind))?;
-            let whole = Slice::whole(&buffer);
-            let mut bytes = bytes.to_vec();
-            if pairs && value.kind.dtype() == warploom_core::DType::F64 {
-                super::pairs::to_pairs(&mut bytes);
+        for (slice, value) in uploaded.values.iter_mut().zip(values) {
+            if let Some(bytes) = &value.constant {
+                *slice = Some(self.upload(&mut queue, value.kind.dtype(), bytes, pairs)?);
             }
-            if !bytes.is_empty() {
-                use warploom_core::Queue as _;
-                queue.upload(&bytes, &whole.part(0..bytes.len() as u64)?)?;
-            }
-            *slice = Some(whole);
         }
-        Ok(slices)
+        for constant in program.constants() {
+            let slice = self.upload(&mut queue, constant.dtype, &constant.bytes, pairs)?;
+            uploaded.own.push(slice);
+        }
+        // Other queues use them, and nothing orders those after this one.
+        queue.record()?.wait(None)?;
+        Ok(uploaded)
+    }
+
+    fn upload(
+        &self,
+        queue: &mut CheckedQueue,
+        dtype: DType,
+        bytes: &[u8],
+        pairs: bool,
+    ) -> Result<Slice> {
+        let kind = super::loaded::own_kind(&self.device)?;
+        let room = (bytes.len() as u64).next_multiple_of(4).max(4);
+        let slice = Slice::whole(&self.device.alloc(kind, room)?);
+        let mut bytes = bytes.to_vec();
+        if pairs && dtype == DType::F64 {
+            super::pairs::to_pairs(&mut bytes);
+        }
+        if !bytes.is_empty() {
+            queue.upload(&bytes, &slice.part(0..bytes.len() as u64)?)?;
+        }
+        Ok(slice)
     }
 }

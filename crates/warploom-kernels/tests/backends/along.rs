@@ -1,0 +1,83 @@
+//! Weighted sums and windows along one axis.
+
+use warploom_core::DType;
+use warploom_kernels::Boundary;
+use warploom_kernels::flow::{Combine, Flow, ValueKind, Weights};
+
+use super::case::{Case, DTYPES, image};
+use super::devices::agree;
+
+/// Extents: odd, one pixel along an axis, longer than a run, a stack.
+const SHAPES: [[u64; 3]; 5] = [[1, 13, 70], [1, 1, 9], [1, 7, 1], [5, 6, 11], [1, 3, 200]];
+
+fn taps(dtype: DType, dims: [u64; 3], axis: u8, weights: Weights, boundary: Boundary) -> Case {
+    let mut flow = Flow::new();
+    let name = format!("{weights:?} along {axis} of {dtype} {dims:?}, {boundary}");
+    let input = flow.input(ValueKind::Image(image(dtype, dims)));
+    let output = flow.taps(input, axis, weights, boundary);
+    flow.output(output);
+    Case::new(name, flow).by_host()
+}
+
+fn window(dtype: DType, dims: [u64; 3], axis: u8, radius: u32, combine: Combine) -> Case {
+    let boundary = Boundary::ALL[(radius % 4) as usize];
+    let mut flow = Flow::new();
+    let name = format!("{combine:?} of {radius} along {axis} of {dtype} {dims:?}, {boundary}");
+    let input = flow.input(ValueKind::Image(image(dtype, dims)));
+    let sum = flow.real(input).0;
+    let output = flow.window(input, axis, radius, combine, boundary, sum);
+    flow.output(output);
+    Case::new(name, flow).by_host()
+}
+
+fn even(radius: i32) -> Weights {
+    Weights::Even((0..=radius).map(|k| 0.4 / f64::from(1 + k * k)).collect())
+}
+
+fn any(radius: i32) -> Weights {
+    let weights = 0..=2 * radius;
+    Weights::Any(weights.map(|k| 0.1 + f64::from(k) / 7.0).collect())
+}
+
+#[test]
+fn taps_of_every_type() {
+    agree(DTYPES.iter().flat_map(|dtype| {
+        (0..3).map(|axis| taps(*dtype, [3, 5, 70], axis, even(2), Boundary::Clamp))
+    }));
+}
+
+#[test]
+fn taps_of_every_shape_beyond_every_edge() {
+    let odd = || Weights::Odd(vec![0.5, 0.25, 0.125]);
+    agree(Boundary::ALL.into_iter().flat_map(|boundary| {
+        SHAPES.into_iter().flat_map(move |dims| {
+            (0..3).flat_map(move |axis| {
+                [even(0), even(4), even(30), odd(), any(1), any(12)]
+                    .map(|weights| taps(DType::F32, dims, axis, weights, boundary))
+            })
+        })
+    }));
+}
+
+#[test]
+fn windows_of_every_type() {
+    let combines = [Combine::Sum, Combine::Min, Combine::Max];
+    agree(DTYPES.iter().flat_map(move |dtype| {
+        combines.into_iter().flat_map(move |combine| {
+            (0..3).map(move |axis| window(*dtype, [3, 5, 70], axis, 4, combine))
+        })
+    }));
+}
+
+#[test]
+fn windows_of_every_shape_beyond_every_edge() {
+    let combines = [Combine::Sum, Combine::Min, Combine::Max];
+    agree(SHAPES.into_iter().flat_map(move |dims| {
+        (0..3).flat_map(move |axis| {
+            combines.into_iter().flat_map(move |combine| {
+                [0, 1, 2, 3, 20, 21, 22, 23]
+                    .map(move |radius| window(DType::F32, dims, axis, radius, combine))
+            })
+        })
+    }));
+}

@@ -1,0 +1,77 @@
+//! Are two results the same?
+
+use warploom_core::DType;
+
+/// How results are compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// The same bits; NaN is NaN and zero is zero.
+    Bits,
+    /// Reals may differ by so many units in the last place of the largest expected number.
+    Ulps(f64),
+}
+
+/// `Ok`, or where and how they differ first.
+pub(crate) fn same(rule: Rule, dtype: DType, want: &[u8], got: &[u8]) -> Result<(), String> {
+    if want.len() != got.len() {
+        return Err(format!("{} bytes instead of {}", got.len(), want.len()));
+    }
+    let (want, got) = (numbers(dtype, want), numbers(dtype, got));
+    let largest = want
+        .iter()
+        .filter(|v| v.is_finite())
+        .fold(0.0_f64, |a, b| a.max(b.abs()));
+    let slack = match (rule, dtype) {
+        (Rule::Ulps(ulps), DType::F32) => ulps * largest * f64::from(f32::EPSILON),
+        // Pairs of f32 keep 48 bits at best.
+        (Rule::Ulps(ulps), DType::F64) => ulps * largest * 2_f64.powi(-44),
+        _ => 0.0,
+    };
+    let differ = |(a, b): (&f64, &f64)| {
+        let equal = a == b || (a.is_nan() && b.is_nan());
+        !equal && ((a - b).abs() > slack || (a - b).is_nan())
+    };
+    let wrong = want.iter().zip(&got).filter(|pair| differ(*pair)).count();
+    match want.iter().zip(&got).position(differ) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "{wrong} of {} differ, the first at {at}: {:?} instead of {:?}",
+            want.len(),
+            got[at],
+            want[at]
+        )),
+    }
+}
+
+/// Elements as numbers; all of our types fit.
+fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    fn each<T: bytemuck::AnyBitPattern + Into<f64>>(bytes: &[u8]) -> Vec<f64> {
+        let elements = bytes.chunks_exact(size_of::<T>());
+        elements
+            .map(|chunk| bytemuck::pod_read_unaligned::<T>(chunk).into())
+            .collect()
+    }
+    match dtype {
+        DType::U8 => each::<u8>(bytes),
+        DType::U16 => each::<u16>(bytes),
+        DType::I16 => each::<i16>(bytes),
+        DType::I32 => each::<i32>(bytes),
+        DType::U32 => each::<u32>(bytes),
+        DType::F32 => each::<f32>(bytes),
+        DType::F64 => each::<f64>(bytes),
+        other => panic!("no operation takes {other}"),
+    }
+}
+
+#[test]
+fn differences_are_seen() {
+    let bytes = |values: [f32; 3]| bytemuck::cast_slice(&values).to_vec();
+    let want = bytes([1.0, f32::NAN, 0.0]);
+    let near = bytes([1.0 + f32::EPSILON, f32::NAN, -0.0]);
+    assert!(same(Rule::Bits, DType::F32, &want, &want).is_ok());
+    assert!(same(Rule::Bits, DType::F32, &want, &near).is_err());
+    assert!(same(Rule::Ulps(1.0), DType::F32, &want, &near).is_ok());
+    let number = bytes([1.0, 1.0, 0.0]);
+    assert!(same(Rule::Ulps(1e9), DType::F32, &want, &number).is_err());
+    assert!(same(Rule::Ulps(1e9), DType::F32, &number, &want).is_err());
+}

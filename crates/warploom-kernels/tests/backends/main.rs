@@ -1,0 +1,18 @@
+//! Every primitive on every device: the same numbers as on the CPU.
+//!
+//! A case is a flow and its inputs. It runs on the CPU backend and on every other device of the
+//! process, and results are compared: bit for bit on OpenCL and CUDA (all NaN count as one, and so
+//! do both zeros), within a bound on wgpu. A primitive that would take the way over the host fails
+//! its case, unless the case says that it may. Each file is one family; a case is a line of its
+//! table. Backends that are not there are skipped, and said to be, unless `WARPLOOM_REQUIRE` names
+//! them.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test says what it skips, and a variable is how CI reaches through cargo test"
+)]
+
+mod along;
+mod case;
+mod compare;
+mod devices;

@@ -14,6 +14,7 @@ mod value;
 pub use builder::Flow;
 pub use footprint::{Footprint, Reach};
 pub use number::{Number, Numbers};
+pub(crate) use prim::real;
 pub use prim::{Combine, Connectivity, Prim, Project, ThresholdMethod, Tile};
 pub use taps::{Taps, Weights};
 pub use value::{Node, NodeId, Value, ValueId, ValueKind};

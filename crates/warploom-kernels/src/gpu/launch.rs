@@ -130,6 +130,25 @@ impl Args {
         self.packed(LaunchArg::Value(id), flow.kind(id))
     }
 
+    /// A value as an image whose planes and rows have changed places when the axis is z: a kernel
+    /// for y then goes along z.
+    #[must_use]
+    pub fn image_along(self, flow: &Flow, id: ValueId, axis: u8) -> Self {
+        let [_, ny, nx] = flow.kind(id).dims();
+        let [pz, py] = if axis == 0 {
+            [nx, ny * nx]
+        } else {
+            [ny * nx, nx]
+        };
+        self.value(id).int(0).count(pz).count(py)
+    }
+
+    /// Extents as [`image_along`](Self::image_along) has them.
+    #[must_use]
+    pub fn dims_along(self, kind: ValueKind, axis: u8) -> Self {
+        along(kind.dims(), axis).into_iter().fold(self, Self::count)
+    }
+
     /// Any memory as an image without gaps of a value's extents.
     #[must_use]
     pub fn packed(self, arg: LaunchArg, kind: ValueKind) -> Self {
@@ -165,6 +184,15 @@ impl Args {
     fn finish(mut self) -> Vec<LaunchArg> {
         self.buffers.append(&mut self.numbers);
         self.buffers
+    }
+}
+
+/// Extents with z and y exchanged when the axis is z.
+pub(super) fn along([nz, ny, nx]: [u64; 3], axis: u8) -> [u64; 3] {
+    if axis == 0 {
+        [ny, nz, nx]
+    } else {
+        [nz, ny, nx]
     }
 }
 

@@ -4,8 +4,10 @@
 //! wgpu. What a template bakes in is only what changes the code (types, boundary, which sum);
 //! extents, pitches, radii and weights are arguments, so a new image shape compiles nothing.
 
+mod lanes;
 mod launch;
 mod map;
+mod taps;
 mod tuning;
 
 pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
@@ -17,6 +19,7 @@ use crate::flow::{Flow, Node, Prim};
 pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
     let plan = match &node.prim {
         Prim::Map { dag, numbers } => Some(map::plan(flow, node, dag, numbers, tuning)),
+        Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),
         _ => None,
     }?;
     let wide = plan.launches.iter().any(|launch| launch.def.is_wide());

@@ -107,6 +107,9 @@ impl Wgsl<'_> {
              @builtin(num_workgroups) wl_groups: vec3<u32>) {{",
             def.name
         );
+        if def.is_wide() {
+            text += wide::START;
+        }
         text
     }
 }

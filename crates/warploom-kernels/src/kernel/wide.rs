@@ -1,21 +1,28 @@
 //! Double precision for WGSL, which has none: a value is the sum of two `f32`, the second under
 //! half a unit in the last place of the first. That keeps 48 bits. Sums and products are the
-//! classic error-free transformations, which need arithmetic as written: where a driver contracts
-//! or reassociates, precision falls back towards that of one `f32`.
+//! classic error-free transformations, which need arithmetic as written. WGSL cannot ask for that,
+//! and drivers do simplify `(a + b) - a` (Mesa's do); so every result that must stay rounded is
+//! combined with a zero that only the launch knows, which no compiler sees through.
 
 use crate::expr::{Bin, Ty, Un};
 
 /// The functions the rest of this file names.
 pub(super) const PRELUDE: &str = "\
-fn wd_quick(a: f32, b: f32) -> vec2<f32> { let s = a + b; return vec2<f32>(s, b - (s - a)); }
+var<private> wd_zero: u32;
+fn wd_kept(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) ^ wd_zero); }
+fn wd_quick(a: f32, b: f32) -> vec2<f32> { let s = wd_kept(a + b); return vec2<f32>(s, b - wd_kept(s - a)); }
 fn wd_two(a: f32, b: f32) -> vec2<f32> {
-  let s = a + b;
-  let bb = s - a;
+  let s = wd_kept(a + b);
+  let bb = wd_kept(s - a);
   return vec2<f32>(s, (a - (s - bb)) + (b - bb));
 }
-fn wd_split(a: f32) -> vec2<f32> { let t = 4097f * a; let h = t - (t - a); return vec2<f32>(h, a - h); }
+fn wd_split(a: f32) -> vec2<f32> {
+  let t = wd_kept(4097f * a);
+  let h = wd_kept(t - wd_kept(t - a));
+  return vec2<f32>(h, a - h);
+}
 fn wd_prod(a: f32, b: f32) -> vec2<f32> {
-  let p = a * b;
+  let p = wd_kept(a * b);
   let x = wd_split(a);
   let y = wd_split(b);
   return vec2<f32>(p, ((x.x * y.x - p) + x.x * y.y + x.y * y.x) + x.y * y.y);
@@ -85,6 +92,9 @@ fn wd_to_i32(a: vec2<f32>) -> i32 {
   return select(m, 0i - m, a.x < 0f);
 }
 ";
+
+/// What a kernel does first: no launch has 2^31 groups.
+pub(super) const START: &str = "  wd_zero = wl_groups.x >> 31u;\n";
 
 /// A constant, rounded to a pair.
 #[expect(clippy::cast_possible_truncation, reason = "split into two on purpose")]

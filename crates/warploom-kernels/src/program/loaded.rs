@@ -55,11 +55,7 @@ pub(super) fn own_kind(device: &CheckedDevice) -> Result<MemoryKind> {
 }
 
 impl Loaded {
-    pub(super) fn new(
-        program: Arc<Program>,
-        actions: Vec<Action>,
-        constants: Constants,
-    ) -> Self {
+    pub(super) fn new(program: Arc<Program>, actions: Vec<Action>, constants: Constants) -> Self {
         Self {
             program,
             actions,
@@ -207,13 +203,24 @@ impl Loaded {
             "one slice for each input"
         );
         let kind = own_kind(device)?;
+        let is_pairs = self
+            .program
+            .tuning()
+            .is_some_and(|t| t.target == Target::Wgsl);
         let mut queue = device.queue(&QueueDesc::named("run"))?;
         let mut given = Vec::new();
         for (id, bytes) in flow.inputs().iter().zip(inputs) {
             let buffer = device.alloc(kind, room(&flow.kind(*id)))?;
             let slice = Slice::whole(&buffer);
             if !bytes.is_empty() {
-                queue.upload(bytes, &slice.part(0..bytes.len() as u64)?)?;
+                let part = slice.part(0..bytes.len() as u64)?;
+                if is_pairs && flow.kind(*id).dtype() == DType::F64 {
+                    let mut pairs = bytes.to_vec();
+                    pairs::to_pairs(&mut pairs);
+                    queue.upload(&pairs, &part)?;
+                } else {
+                    queue.upload(bytes, &part)?;
+                }
             }
             given.push(slice);
         }
@@ -226,10 +233,6 @@ impl Loaded {
             bytes => Some(Slice::whole(&device.alloc(kind, bytes)?)),
         };
         self.enqueue(&mut queue, &given, &taken, workspace.as_ref())?;
-        let is_pairs = self
-            .program
-            .tuning()
-            .is_some_and(|t| t.target == Target::Wgsl);
         let mut results = Vec::new();
         for (id, slice) in flow.outputs().iter().zip(&taken) {
             let length = flow.kind(*id).bytes();

@@ -16,7 +16,7 @@ fn taps(dtype: DType, dims: [u64; 3], axis: u8, weights: Weights, boundary: Boun
     let input = flow.input(ValueKind::Image(image(dtype, dims)));
     let output = flow.taps(input, axis, weights, boundary);
     flow.output(output);
-    Case::new(name, flow).by_host()
+    Case::new(name, flow)
 }
 
 fn window(dtype: DType, dims: [u64; 3], axis: u8, radius: u32, combine: Combine) -> Case {

@@ -1,7 +1,5 @@
 //! The devices of the process, and cases on all of them.
 
-use std::sync::Arc;
-
 use warploom_core::{BackendEntry, CheckedDevice, GpuBackend, Math};
 use warploom_kernels::program::{Loader, Program};
 
@@ -80,8 +78,8 @@ fn results(loader: &Loader, case: &Case, host: bool) -> Result<Vec<Vec<u8>>, Str
         return Err(format!("the host would do {detours:?}"));
     }
     let inputs: Vec<&[u8]> = case.inputs.iter().map(Vec::as_slice).collect();
-    let loaded = loader.load(program).map_err(|error| error.to_string())?;
-    loaded
+    let ready = loader.load(program).map_err(|error| error.to_string())?;
+    ready
         .run(device, &inputs)
         .map_err(|error| error.to_string())
 }
@@ -127,7 +125,7 @@ pub(crate) fn agree(cases: impl IntoIterator<Item = Case>) {
 
 fn check(loader: &Loader, case: &Case, expected: &[Vec<u8>], rule: Rule) -> Result<(), String> {
     let got = results(loader, case, case.host)?;
-    let flow = Arc::new(&case.flow);
+    let flow = &case.flow;
     for ((id, want), got) in flow.outputs().iter().zip(expected).zip(&got) {
         same(rule, flow.kind(*id).dtype(), want, got)?;
     }

@@ -1,0 +1,98 @@
+//! Several results side by side in one work item.
+//!
+//! On a processor a work item computes a run of pixels with plain inner loops over them, which its
+//! compiler turns into vector code; loops over neighbours go around these, never inside. On a GPU
+//! a run is one pixel and the loops vanish.
+
+use crate::expr::{Ex, Ty};
+use crate::kernel::{Buf, Builder, Space, Work};
+
+/// The pixels of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes<'k> {
+    k: &'k Builder,
+    /// How many at most.
+    pub(super) run: u32,
+    /// How many there are.
+    count: Ex<'k>,
+}
+
+impl<'k> Lanes<'k> {
+    /// A whole run.
+    pub(super) fn whole(k: &'k Builder, run: u32) -> Self {
+        let count = k.graph().int(run.cast_signed());
+        Self { k, run, count }
+    }
+
+    /// What is left of a row from `first` on.
+    pub(super) fn rest(k: &'k Builder, run: u32, first: Ex<'k>, length: Ex<'k>) -> Self {
+        let count = k.let_((length - first).min(run.cast_signed()));
+        Self { k, run, count }
+    }
+
+    /// Runs `body` for each, with its number in the run.
+    pub(super) fn each(&self, body: impl FnOnce(Ex<'k>)) {
+        if self.run == 1 {
+            body(self.k.graph().int(0));
+        } else {
+            self.k.for_(self.k.graph().int(0), self.count, body);
+        }
+    }
+
+    /// A number for each.
+    pub(super) fn values(&self, ty: Ty) -> Values<'k> {
+        Values {
+            k: self.k,
+            buf: self.k.array(ty, self.run, Space::Private),
+        }
+    }
+}
+
+/// A number for each pixel of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'k> {
+    k: &'k Builder,
+    buf: Buf,
+}
+
+impl<'k> Values<'k> {
+    /// That of one pixel, now.
+    pub(super) fn get(&self, lane: Ex<'k>) -> Ex<'k> {
+        self.k.load(self.buf, lane)
+    }
+
+    /// Changes that of one pixel.
+    pub(super) fn set(&self, lane: Ex<'k>, value: Ex<'k>) {
+        self.k.store(self.buf, lane, value);
+    }
+}
+
+/// Where an item's run is.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'k> {
+    /// Its plane and its row.
+    pub(super) z: Ex<'k>,
+    /// Its row.
+    pub(super) y: Ex<'k>,
+    /// Its first pixel.
+    pub(super) first: Ex<'k>,
+    /// Its pixels.
+    pub(super) lanes: Lanes<'k>,
+}
+
+/// Runs `body` for every run of every row of an image.
+pub(super) fn runs<'k>(k: &'k Builder, run: u32, dims: [Ex<'k>; 3], body: impl FnOnce(Run<'k>)) {
+    let (z, y) = (k.work(Work::Global(2)), k.work(Work::Global(1)));
+    let first = k.work(Work::Global(0)) * run.cast_signed();
+    let first = k.let_(first);
+    let inside = z.lt(dims[0]) & y.lt(dims[1]) & first.lt(dims[2]);
+    k.if_(inside, || {
+        let lanes = Lanes::rest(k, run, first, dims[2]);
+        body(Run { z, y, first, lanes });
+    });
+}
+
+/// Work items that cover an image in runs.
+pub(super) fn items([nz, ny, nx]: [u64; 3], run: u32) -> [u64; 3] {
+    [nx.div_ceil(u64::from(run)), ny, nz]
+}

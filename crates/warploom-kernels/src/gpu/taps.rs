@@ -1,0 +1,205 @@
+//! Weighted sums along one axis.
+//!
+//! Along y and z all pixels of a run have their neighbours in the same rows, so the position of a
+//! row and what the boundary makes of it are computed once for all. Along x a run that stays clear
+//! of both ends reads without conditions.
+
+use warploom_core::DType;
+
+use crate::Boundary;
+use crate::expr::{Ex, Ty};
+use crate::flow::{Flow, Node, Taps, Weights, real};
+use crate::kernel::{Access, Buf, Builder};
+
+use super::lanes::{Lanes, Run, items, runs};
+use super::launch::{Args, Plan, along};
+use super::tuning::Tuning;
+
+/// What is summed, in terms of the neighbour at a distance.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Even,
+    Odd,
+    Any,
+}
+
+impl Form {
+    fn of(weights: &Weights) -> Self {
+        match weights {
+            Weights::Even(_) => Self::Even,
+            Weights::Odd(_) => Self::Odd,
+            Weights::Any(_) => Self::Any,
+        }
+    }
+
+    /// The first distance.
+    fn start(self) -> i32 {
+        i32::from(self == Self::Odd)
+    }
+}
+
+/// The kernel's arguments that the sums need.
+#[derive(Clone, Copy)]
+struct Frame<'k> {
+    k: &'k Builder,
+    form: Form,
+    weights: Buf,
+    ty: Ty,
+    /// One past the last distance.
+    end: Ex<'k>,
+    radius: Ex<'k>,
+}
+
+impl<'k> Frame<'k> {
+    /// A term of the sum, the first without a distance. `rows` is asked for the neighbours at a
+    /// distance, outside the loop over pixels, and what it gives for a pixel's own, inside.
+    fn term<F: Fn(Ex<'k>) -> Ex<'k> + 'k>(
+        &self,
+        distance: Option<Ex<'k>>,
+        rows: &impl Fn(Ex<'k>) -> F,
+    ) -> Box<dyn Fn(Ex<'k>) -> Ex<'k> + 'k> {
+        let or = |first: i32| distance.unwrap_or_else(|| self.k.graph().int(first));
+        match (self.form, distance) {
+            (Form::Even, None) => Box::new(rows(or(0))),
+            (Form::Even, Some(distance)) => {
+                let (left, right) = (rows(-distance), rows(distance));
+                Box::new(move |lane| left(lane) + right(lane))
+            }
+            (Form::Odd, _) => {
+                let (left, right) = (rows(-or(1)), rows(or(1)));
+                Box::new(move |lane| right(lane) - left(lane))
+            }
+            (Form::Any, _) => Box::new(rows(or(0) - self.radius)),
+        }
+    }
+
+    /// The sums of a run.
+    fn sums<F: Fn(Ex<'k>) -> Ex<'k> + 'k>(
+        &self,
+        lanes: Lanes<'k>,
+        rows: impl Fn(Ex<'k>) -> F,
+        finish: impl Fn(Ex<'k>, Ex<'k>),
+    ) {
+        let k = self.k;
+        let sums = lanes.values(self.ty);
+        let weight = k.load(self.weights, k.graph().int(0));
+        let term = self.term(None, &rows);
+        lanes.each(|lane| sums.set(lane, weight * term(lane)));
+        let start = self.form.start();
+        k.for_(k.graph().int(start + 1), self.end, |distance| {
+            let weight = k.load(self.weights, distance - start);
+            let term = self.term(Some(distance), &rows);
+            lanes.each(|lane| sums.set(lane, weight.fma(term(lane), sums.get(lane))));
+        });
+        lanes.each(|lane| finish(lane, sums.get(lane)));
+    }
+}
+
+/// What the kernel's text depends on.
+#[derive(Clone, Copy)]
+struct Sort {
+    form: Form,
+    from: DType,
+    to: DType,
+    /// Not along x.
+    across: bool,
+    boundary: Boundary,
+    run: u32,
+}
+
+fn write<'k>(k: &'k Builder, sort: Sort) {
+    let real = real(sort.from);
+    let ty = Ty::of(real).expect("a real type");
+    let src = k.image("src", sort.from, Access::Read);
+    let weights = k.buffer("weights", real, Access::Read);
+    let dst = k.image("dst", sort.to, Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    let [end, radius] = ["end", "radius"].map(|name| k.scalar(name, Ty::I32));
+    let frame = Frame {
+        k,
+        form: sort.form,
+        weights,
+        ty,
+        end,
+        radius,
+    };
+    let zero = k.graph().number(ty, 0.0);
+    let pixel = move |at: Ex<'k>, inside: Option<Ex<'k>>| {
+        let value = k.load(src.buf, at).cast(ty);
+        inside.map_or(value, |inside| inside.select(value, zero))
+    };
+    runs(k, sort.run, dims, |run| {
+        let Run { z, y, first, lanes } = run;
+        let finish = |lane: Ex<'k>, sum: Ex<'k>| {
+            k.put(dst, [z, y, first + lane], sum.saturate(sort.to));
+        };
+        if sort.across {
+            let start = k.let_(src.offset + z * src.pitch[0] + first);
+            let rows = |distance: Ex<'k>| {
+                let (place, inside) = k.source(y + distance, dims[1], sort.boundary);
+                let row = k.let_(start + place * src.pitch[1]);
+                let inside = inside.map(|inside| k.let_(inside));
+                move |lane: Ex<'k>| pixel(row + lane, inside)
+            };
+            frame.sums(lanes, rows, finish);
+            return;
+        }
+        let row = k.let_(k.index(src, [z, y, k.graph().int(0)]));
+        let edge = || {
+            let rows = |distance: Ex<'k>| {
+                move |lane: Ex<'k>| {
+                    let at = first + lane + distance;
+                    let (place, inside) = k.source(at, dims[2], sort.boundary);
+                    pixel(row + place, inside)
+                }
+            };
+            frame.sums(lanes, rows, finish);
+        };
+        if sort.run == 1 {
+            return edge();
+        }
+        let clear = first.ge(radius) & (first + radius + sort.run.cast_signed()).le(dims[2]);
+        let middle = || {
+            let rows = |distance: Ex<'k>| {
+                let start = k.let_(row + first + distance);
+                move |lane: Ex<'k>| pixel(start + lane, None)
+            };
+            frame.sums(Lanes::whole(k, sort.run), rows, finish);
+        };
+        k.if_else(clear, middle, edge);
+    });
+}
+
+pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let (from, to) = (flow.kind(input), flow.kind(output));
+    let across = taps.axis != 2;
+    let sort = Sort {
+        form: Form::of(&taps.weights),
+        from: from.dtype(),
+        to: to.dtype(),
+        across,
+        boundary: taps.boundary,
+        run: tuning.run,
+    };
+    let k = Builder::new();
+    write(&k, sort);
+    let name = if across { "wl_taps_across" } else { "wl_taps" };
+    let def = k.finish(name, tuning.group);
+    let mut plan = Plan::default();
+    let list = plan.reals(real(from.dtype()), taps.weights.values());
+    let radius = taps.weights.radius() as u64;
+    let end = match sort.form {
+        Form::Even | Form::Odd => radius + 1,
+        Form::Any => 2 * radius + 1,
+    };
+    let args = Args::new()
+        .image_along(flow, input, taps.axis)
+        .buffer(list)
+        .image_along(flow, output, taps.axis)
+        .dims_along(to, taps.axis)
+        .count(end)
+        .count(radius);
+    plan.launch(def, items(along(to.dims(), taps.axis), tuning.run), args);
+    plan
+}

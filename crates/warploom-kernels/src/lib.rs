@@ -13,6 +13,7 @@ pub mod fuse;
 pub mod gpu;
 pub mod image;
 pub mod kernel;
+pub mod lower;
 pub mod op;
 pub mod program;
 

@@ -132,6 +132,12 @@ impl Ex<'_> {
     /// e to this power.
     #[must_use]
     pub fn exp(self) -> Self {
+        self.exp_of_sum(self.constant(0.0))
+    }
+
+    /// e to the power of this and a number much smaller: what rounding took from it.
+    #[must_use]
+    pub fn exp_of_sum(self, rest: Self) -> Self {
         let double = self.is_double();
         // Beyond these every result is infinity or zero.
         let (low, high, terms) = if double {
@@ -140,10 +146,11 @@ impl Ex<'_> {
             (-110.0, 95.0, 8)
         };
         let x = self.clamp(low, high);
+        let rest = x.is(self).select(rest, 0.0);
         let n = (x * LOG2_E).round();
         let ln_2 = ln_2(self.ty());
         let r = n.fma(-ln_2.high, x);
-        let r = n.fma(-ln_2.low, r);
+        let r = n.fma(-ln_2.low, r) + rest;
         // e^r - 1 = r + r^2*(1/2! + r/3! + …)
         let tail = r.polynomial(inverse_factorials(2, terms));
         let above_one = (r * r).fma(tail, r);
@@ -188,12 +195,20 @@ impl Ex<'_> {
     /// This to a power, with the special cases of IEEE 754; the power is finite.
     #[must_use]
     pub fn pow(self, power: Self) -> Self {
+        self.pow_of_sum(power, self.constant(0.0))
+    }
+
+    /// This to the power of the sum of a finite number and one much smaller: what rounding took
+    /// from it.
+    #[must_use]
+    pub fn pow_of_sum(self, power: Self, power_low: Self) -> Self {
         let double = self.is_double();
         let size = self.abs();
         let (high, low) = size.log2_split();
         let t = high * power;
         let rest = high.fma(power, -t);
         let rest = low.fma(power, rest);
+        let rest = high.fma(power_low, rest);
         let limit = if double { 1200.0 } else { 200.0 };
         let near = t.abs().le(limit);
         let rest = near.select(rest, 0.0);
@@ -205,7 +220,7 @@ impl Ex<'_> {
         let result = size
             .is(infinity)
             .select(rises.select(infinity, zero), result);
-        let whole = power.floor().is(power);
+        let whole = power.floor().is(power) & power_low.is(0.0);
         let half = power * 0.5;
         let odd = whole & half.floor().is_not(half);
         let negative = odd.select(-result, result);

@@ -1,0 +1,227 @@
+//! Weighted sums of neighbourhoods.
+
+use warploom_core::DType;
+
+use super::blur::{bell, bell_bend, gaussian};
+use super::lowering::Lowering;
+use crate::Boundary;
+use crate::expr::{Ex, Graph, Ty};
+use crate::flow::{Combine, Number, Prim, ValueId, Weights};
+
+pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
+    let (image, boundary) = (at.inputs[0], at.boundary());
+    match at.name() {
+        "gaussian" => {
+            let blurred = gaussian(at.flow, image, at.call.per_axis("sigma", 0.0), boundary);
+            if blurred == image {
+                return at.map([image], [], |[a], []| a);
+            }
+            blurred
+        }
+        "mean_box" => {
+            let (sums, count) = at.box_sums(image, at.real);
+            at.map([sums], [count], |[sum], [count]| sum / count)
+        }
+        "mean_sphere" => {
+            let footprint = at.footprint();
+            let count = footprint.offsets().len() as f64;
+            let prim = Prim::Around {
+                footprint,
+                combine: Combine::Sum,
+                boundary,
+            };
+            let sums = at.give(prim, &[image]);
+            at.map([sums], [count], |[sum], [count]| sum / count)
+        }
+        "variance_box" => variance(at, image, false),
+        "std_box" => variance(at, image, true),
+        "sobel" => stencil(at, image, |near| {
+            let axes = near.axes.iter();
+            let squares = axes.fold(None, |sum: Option<Ex<'_>>, axis| {
+                let slope = near.sobel(near.axes, *axis, [0; 3]);
+                Some(sum.map_or(slope * slope, |sum| slope.fma(slope, sum)))
+            });
+            squares.map_or(near.zero(), Ex::sqrt)
+        }),
+        "gradient_z" => gradient(at, image, 0),
+        "gradient_y" => gradient(at, image, 1),
+        "gradient_x" => gradient(at, image, 2),
+        "laplace_diamond" => stencil(at, image, |near| {
+            let axes = near.axes.iter();
+            let sums = axes.map(|axis| near.beside(*axis, [0; 3]));
+            let around = sums.reduce(|sum, next| sum + next);
+            let weight = 2.0 * near.axes.len() as f64;
+            around.map_or(near.zero(), |around| {
+                near.pixel([0; 3]).fma(weight, -around)
+            })
+        }),
+        "laplace_box" => stencil(at, image, |near| {
+            let weight = f64::from(3_i32.pow(near.axes.len().try_into().unwrap_or(3))) - 1.0;
+            let around = near.ring(near.axes, [0; 3]);
+            around.map_or(near.zero(), |around| {
+                near.pixel([0; 3]).fma(weight, -around)
+            })
+        }),
+        "difference_of_gaussian" => {
+            let [one, two] = ["sigma1", "sigma2"].map(|name| {
+                let sigma = at.call.per_axis(name, 0.0);
+                gaussian(at.flow, image, sigma, boundary)
+            });
+            at.map([one, two], [], |[one, two], []| one - two)
+        }
+        "laplacian_of_gaussian" => laplacian(at, image, boundary),
+        "convolve" => {
+            let prim = Prim::Convolve {
+                mirrored: false,
+                boundary,
+            };
+            at.give(prim, at.inputs)
+        }
+        _ => at.unknown(),
+    }
+}
+
+/// `E(a^2) - E(a)^2` of the window in `f64`, or its root.
+fn variance(at: &mut Lowering<'_>, image: ValueId, root: bool) -> ValueId {
+    let squares = at.native(DType::F64, [image], |[a]| {
+        let a = a.cast(Ty::F64);
+        a * a
+    });
+    let (sums, count) = at.box_sums(image, DType::F64);
+    let (squares, _) = at.box_sums(squares, DType::F64);
+    let count = [Number::F64(count)];
+    at.terms(
+        at.real,
+        [sums, squares],
+        [],
+        &count,
+        |[sum, square], [], n| {
+            let mean = sum / n[0];
+            let variance = (-mean).fma(mean, square / n[0]).max(0.0);
+            if root { variance.sqrt() } else { variance }
+        },
+    )
+}
+
+/// Half the difference of the neighbours, the whole one-sided difference at the ends.
+fn gradient(at: &mut Lowering<'_>, image: ValueId, axis: u8) -> ValueId {
+    if !at.flow.axes(image).contains(&axis) {
+        return at.map([image], [], |[a], []| a.graph().number(a.ty(), 0.0));
+    }
+    let ty = at.ty;
+    at.flow
+        .map(&[image], image, at.real, &[], |graph, images, _| {
+            let near = |by: i32| {
+                let mut offset = [0; 3];
+                offset[usize::from(axis)] = by;
+                graph.near(images[0], offset, Boundary::Clamp).cast(ty)
+            };
+            let difference = near(1) - near(-1);
+            let position = graph.coords()[usize::from(axis)];
+            let end = position.is(0) | position.is(graph.extent(axis) - 1);
+            end.select(difference, difference * 0.5)
+        })
+}
+
+/// For each axis `L = bend(S) + bell(L)`, `S = bell(S)`: S is the blur so far, L its curvature.
+fn laplacian(at: &mut Lowering<'_>, image: ValueId, boundary: Boundary) -> ValueId {
+    let sigma = at.call.per_axis("sigma", 0.0);
+    let axes = at.flow.axes(image);
+    let (mut smooth, mut bent) = (image, None);
+    for (count, axis) in axes.iter().enumerate() {
+        let sigma = sigma[usize::from(*axis)];
+        let mut along =
+            |value, weights| at.flow.taps(value, *axis, Weights::Even(weights), boundary);
+        let curve = along(smooth, bell_bend(sigma));
+        let blurred = bent.map(|bent| along(bent, bell(sigma)));
+        if count + 1 < axes.len() {
+            smooth = along(smooth, bell(sigma));
+        }
+        bent = Some(match blurred {
+            None => curve,
+            Some(blurred) => at.map([blurred, curve], [], |[blurred, curve], []| blurred + curve),
+        });
+    }
+    bent.unwrap_or_else(|| at.map([image], [], |[a], []| a.graph().number(a.ty(), 0.0)))
+}
+
+/// Pixels around one, as real numbers. Sums along x are the innermost terms, so that those of the
+/// same row are one.
+struct Near<'g, 'a> {
+    graph: &'g Graph,
+    image: u32,
+    ty: Ty,
+    boundary: Boundary,
+    axes: &'a [u8],
+}
+
+fn stencil(
+    at: &mut Lowering<'_>,
+    image: ValueId,
+    formula: impl for<'g> FnOnce(&Near<'g, '_>) -> Ex<'g>,
+) -> ValueId {
+    let (ty, boundary, axes) = (at.ty, at.boundary(), at.flow.axes(image));
+    at.flow
+        .map(&[image], image, at.real, &[], |graph, images, _| {
+            formula(&Near {
+                graph,
+                image: images[0],
+                ty,
+                boundary,
+                axes: &axes,
+            })
+        })
+}
+
+/// A position moved along an axis.
+fn moved(mut offset: [i32; 3], axis: u8, by: i32) -> [i32; 3] {
+    offset[usize::from(axis)] += by;
+    offset
+}
+
+impl<'g> Near<'g, '_> {
+    fn zero(&self) -> Ex<'g> {
+        self.graph.number(self.ty, 0.0)
+    }
+
+    fn pixel(&self, offset: [i32; 3]) -> Ex<'g> {
+        let pixel = self.graph.near(self.image, offset, self.boundary);
+        pixel.cast(self.ty)
+    }
+
+    /// The sum of the two neighbours along an axis.
+    fn beside(&self, axis: u8, offset: [i32; 3]) -> Ex<'g> {
+        self.pixel(moved(offset, axis, -1)) + self.pixel(moved(offset, axis, 1))
+    }
+
+    /// `[-1 0 1]` along one of the axes and `[1 2 1]` along the others.
+    fn sobel(&self, axes: &[u8], along: u8, offset: [i32; 3]) -> Ex<'g> {
+        let Some((first, rest)) = axes.split_first() else {
+            return self.pixel(offset);
+        };
+        let part = |by| self.sobel(rest, along, moved(offset, *first, by));
+        if *first == along {
+            part(1) - part(-1)
+        } else {
+            part(0).fma(2.0, part(-1) + part(1))
+        }
+    }
+
+    /// The sum of all pixels at most one away along the axes.
+    fn full(&self, axes: &[u8], offset: [i32; 3]) -> Ex<'g> {
+        let Some((first, rest)) = axes.split_first() else {
+            return self.pixel(offset);
+        };
+        let part = |by| self.full(rest, moved(offset, *first, by));
+        part(-1) + part(0) + part(1)
+    }
+
+    /// The same without the pixel itself.
+    fn ring(&self, axes: &[u8], offset: [i32; 3]) -> Option<Ex<'g>> {
+        let (first, rest) = axes.split_first()?;
+        let part = |by| self.full(rest, moved(offset, *first, by));
+        let sides = part(-1) + part(1);
+        let inner = self.ring(rest, offset);
+        Some(inner.map_or(sides, |inner| sides + inner))
+    }
+}

@@ -1,5 +1,7 @@
 //! What was typed.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Image-processing pipelines on whatever GPUs are there.
@@ -16,6 +18,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    Apply(Apply),
     Detect(Detect),
     Ops(Ops),
 }
@@ -72,3 +75,50 @@ pub(crate) struct Ops {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Apply one operation to images in files.
+///
+/// Files are named by what they hold: .npy, .tif and .png for images; .npy, .json and .csv for
+/// numbers; .csv and .json for tables. A file appears when it is complete. Which device computes,
+/// and how long it took, is said on stderr.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub(crate) struct Apply {
+    /// The operation; `warploom ops` lists them.
+    #[arg(value_name = "OP", required_unless_present = "batch")]
+    pub(crate) op: Option<String>,
+    /// Its parameters; `warploom ops OP` tells about them.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) params: Vec<String>,
+    /// An image; for operations on several, repeat it in their order.
+    #[arg(short, long = "input", value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where the result goes.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "batch")]
+    pub(crate) output: Option<PathBuf>,
+    /// The device: a card (`gpu0`) or one way to reach it (`cuda:0`). Without it the first GPU
+    /// computes, or the processor where there is none.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
+    /// The same bits on every strict device; this is what holds if nothing is said.
+    #[arg(long, conflicts_with = "fast")]
+    pub(crate) strict: bool,
+    /// Let the device round as is fastest.
+    #[arg(long)]
+    pub(crate) fast: bool,
+    /// Tell on stdout as JSON what was done.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do what the lines of a file say, one JSON object each: {"op", "args", "inputs", "output"}.
+    /// Each is answered with a line on stdout, {"ok": true} or {"error": "…"}.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["op", "params", "inputs", "output", "json"])]
+    pub(crate) batch: Option<PathBuf>,
+}
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  warploom apply gaussian sigma=2 -i cells.tif -o smooth.tif
+  warploom apply gaussian sigma=1,2,2 boundary=reflect -i stack.npy -o smooth.npy --device cpu:0
+  warploom apply threshold_otsu -i smooth.tif -o mask.png
+  warploom apply label_statistics -i labels.tif -i cells.tif -o cells.csv
+  warploom apply totals -i cells.tif -o totals.json";

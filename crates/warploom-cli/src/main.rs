@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     };
     start_log(&settings, args.verbose);
     match args.command {
+        args::Command::Apply(apply) => cmd::apply::run(&apply, &settings),
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
         args::Command::Ops(ops) => cmd::ops::run(&ops),
     }

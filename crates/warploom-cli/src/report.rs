@@ -4,8 +4,9 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use warploom::io::FileError;
 use warploom::kernels::op::OpError;
-use warploom::{Code, Coded, RegistryError};
+use warploom::{Code, Coded, DeviceError, RegistryError};
 
 /// An error on its way to the terminal.
 #[derive(Debug)]
@@ -24,6 +25,16 @@ impl Problem {
             text: text.to_string(),
             help: Some(help.into()),
             exit: 2,
+        }
+    }
+
+    /// Something failed that nobody could foresee.
+    pub(crate) fn failure(text: impl fmt::Display) -> Self {
+        Self {
+            code: None,
+            text: text.to_string(),
+            help: None,
+            exit: 1,
         }
     }
 }
@@ -55,6 +66,34 @@ impl From<OpError> for Problem {
             text: error.to_string(),
             help: error.help(),
             exit: 2,
+        }
+    }
+}
+
+impl From<FileError> for Problem {
+    /// A file that is not there or makes no sense was named by somebody; a disk that is full was
+    /// not.
+    fn from(error: FileError) -> Self {
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit: if error.fault.is_about_the_request() {
+                2
+            } else {
+                1
+            },
+        }
+    }
+}
+
+impl From<DeviceError> for Problem {
+    fn from(error: DeviceError) -> Self {
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit: 1,
         }
     }
 }

@@ -64,6 +64,17 @@ pub(crate) fn options(args: &args::Detect, environment: &Environment) -> Result<
     Ok(options)
 }
 
+/// Registry options for verbs that say nothing about backends.
+pub(crate) fn backends(environment: &Environment) -> Result<Options, Problem> {
+    let mut options = Options::default();
+    options.cpu_only = environment.cpu_only;
+    let named = environment.backends.as_ref();
+    options.backends = named
+        .map(|names| names.iter().map(|name| backend(name)).collect())
+        .transpose()?;
+    Ok(options)
+}
+
 fn backend(name: &str) -> Result<BackendId, Problem> {
     name.trim().parse().map_err(|error| {
         Problem::usage(

@@ -23,9 +23,7 @@ impl Draft {
         path: &Path,
         content: impl FnOnce(&mut BufWriter<File>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        if path.is_dir() {
-            return Err(Fault::Folder);
-        }
+        Self::check(path)?;
         let (mut draft, file) = Self::beside(path).map_err(|error| Fault::write(&error))?;
         let mut writer = BufWriter::with_capacity(1 << 18, file);
         content(&mut writer)?;
@@ -39,6 +37,24 @@ impl Draft {
             .map_err(|error| Fault::write(&error))?;
         draft.kept = true;
         Ok(())
+    }
+
+    /// Whether there is a folder that a file of this name would be in, and no folder in its place.
+    pub(crate) fn check(path: &Path) -> Result<(), Fault> {
+        if path.is_dir() {
+            return Err(Fault::Folder);
+        }
+        match path.parent() {
+            Some(folder) if folder != Path::new("") => {
+                let found = fs::metadata(folder).map_err(|error| Fault::write(&error))?;
+                if found.is_dir() {
+                    Ok(())
+                } else {
+                    Err(Fault::write(&io::ErrorKind::NotADirectory.into()))
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A new file in the folder of `path`: only within one file system is renaming one step.

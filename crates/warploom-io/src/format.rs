@@ -148,6 +148,32 @@ impl Format {
     }
 }
 
+impl Format {
+    /// Whether a few numbers can be written in this format.
+    pub(crate) fn takes_numbers(self) -> Result<(), Fault> {
+        match self {
+            Self::Npy | Self::Json | Self::Csv => Ok(()),
+            Self::Tiff | Self::Png => Err(Fault::Unholdable {
+                format: self,
+                what: "numbers that are no image".into(),
+                instead: "write them to .npy, .json or .csv",
+            }),
+        }
+    }
+
+    /// Whether a table can be written in this format.
+    pub(crate) fn takes_table(self) -> Result<(), Fault> {
+        match self {
+            Self::Csv | Self::Json => Ok(()),
+            Self::Npy | Self::Tiff | Self::Png => Err(Fault::Unholdable {
+                format: self,
+                what: "a table".into(),
+                instead: "write it to .csv or .json",
+            }),
+        }
+    }
+}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -91,7 +91,10 @@ pub fn check_image(
     shape: &warploom_core::Shape,
 ) -> Result<(), FileError> {
     let path = path.as_ref();
-    let checked = Format::of(path).and_then(|format| format.takes(dtype, shape));
+    let checked = Format::of(path).and_then(|format| {
+        format.takes(dtype, shape)?;
+        Draft::check(path)
+    });
     checked.map_err(|fault| fault.of(path))
 }
 
@@ -101,18 +104,36 @@ fn check(path: &Path, image: &Image) -> Result<Format, Fault> {
     Ok(format)
 }
 
+/// Whether numbers can go into a file of this name.
+pub fn check_numbers(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let checked = Format::of(path).and_then(|format| {
+        format.takes_numbers()?;
+        Draft::check(path)
+    });
+    checked.map_err(|fault| fault.of(path))
+}
+
+/// Whether a table can go into a file of this name.
+pub fn check_table(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let checked = Format::of(path).and_then(|format| {
+        format.takes_table()?;
+        Draft::check(path)
+    });
+    checked.map_err(|fault| fault.of(path))
+}
+
 /// Writes numbers into a file: `.npy` as a 1-D array of f64, `.json` or `.csv`.
 pub fn write_numbers(path: impl AsRef<Path>, numbers: &Numbers) -> Result<(), FileError> {
     let path = path.as_ref();
-    let written = Format::of(path).and_then(|format| match format {
-        Format::Npy => Draft::fill(path, |file| npy::write_vector(file, numbers.values())),
-        Format::Json => Draft::fill(path, |file| numbers.write_json(file)),
-        Format::Csv => Draft::fill(path, |file| numbers.to_table().write_csv(file)),
-        Format::Tiff | Format::Png => Err(Fault::Unholdable {
-            format,
-            what: format!("{} numbers that are no image", numbers.values().len()),
-            instead: "write them to .npy, .json or .csv",
-        }),
+    let written = Format::of(path).and_then(|format| {
+        format.takes_numbers()?;
+        Draft::fill(path, |file| match format {
+            Format::Npy => npy::write_vector(file, numbers.values()),
+            Format::Json => numbers.write_json(file),
+            _ => numbers.to_table().write_csv(file),
+        })
     });
     written.map_err(|fault| fault.of(path))
 }
@@ -120,14 +141,12 @@ pub fn write_numbers(path: impl AsRef<Path>, numbers: &Numbers) -> Result<(), Fi
 /// Writes a table into a file: `.csv` or `.json`.
 pub fn write_table(path: impl AsRef<Path>, table: &Table) -> Result<(), FileError> {
     let path = path.as_ref();
-    let written = Format::of(path).and_then(|format| match format {
-        Format::Csv => Draft::fill(path, |file| table.write_csv(file)),
-        Format::Json => Draft::fill(path, |file| table.write_json(file)),
-        Format::Npy | Format::Tiff | Format::Png => Err(Fault::Unholdable {
-            format,
-            what: "a table".into(),
-            instead: "write it to .csv or .json",
-        }),
+    let written = Format::of(path).and_then(|format| {
+        format.takes_table()?;
+        Draft::fill(path, |file| match format {
+            Format::Csv => table.write_csv(file),
+            _ => table.write_json(file),
+        })
     });
     written.map_err(|fault| fault.of(path))
 }

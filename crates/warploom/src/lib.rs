@@ -10,6 +10,7 @@
 //! | `opencl` | OpenCL devices of any vendor | an OpenCL loader and driver |
 //! | `wgpu` | Vulkan, Metal, DX12 devices | a Vulkan driver on Linux |
 //! | `all-backends` | all four | |
+//! | `io` | images in files: npy, TIFF, PNG | nothing |
 //!
 //! Every feature builds on a machine without any GPU software: drivers are looked for at run time,
 //! and a missing one is reported, never a crash.
@@ -59,6 +60,8 @@ mod backends;
 use std::sync::OnceLock;
 
 pub use warploom_core::*;
+#[cfg(feature = "io")]
+pub use warploom_io as io;
 pub use warploom_kernels as kernels;
 
 /// The registry of this program: every backend that is linked in. A convenience for programs;

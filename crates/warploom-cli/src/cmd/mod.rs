@@ -1,4 +1,5 @@
 //! One file per verb.
 
+pub(crate) mod apply;
 pub(crate) mod detect;
 pub(crate) mod ops;

@@ -144,6 +144,8 @@ def check(cases, root, args):
         report = against_reference(cases, cpu_answers, cpu, args, flags)
         reports.append((report, "against numpy, scipy and scikit-image", "error / scale"))
         reports.append((refusals(cpu, args, flags), "what has to be refused", ""))
+        if not args.ops:
+            reports.append((files.check(cpu, args.warploom, flags), "files of other programs, and ours in theirs", ""))
     else:
         flags[1] = args.device
         other = folder.on(args.device)

@@ -8,7 +8,7 @@ import time
 from difflib import get_close_matches
 from pathlib import Path
 
-from . import batch, catalogue, ops, selftest  # noqa: F401
+from . import batch, files, catalogue, ops, selftest  # noqa: F401
 from .case import OPERATIONS
 from .images import TYPES, generator
 from .judge import Verdict, agree, judge, read

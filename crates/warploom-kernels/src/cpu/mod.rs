@@ -14,23 +14,45 @@
     clippy::too_many_arguments,
     reason = "a kernel is told its rows, its weights, its extents and its memory; a struct for each would hide which"
 )]
-#![cfg_attr(
-    test,
-    expect(clippy::float_cmp, reason = "results are compared bit for bit")
+#![expect(
+    clippy::float_cmp,
+    reason = "equal means equal: values are counted, ordered and compared bit for bit"
+)]
+#![expect(
+    clippy::similar_names,
+    reason = "`nx` beside `ny`, `least` beside `last`: the names of the trade"
 )]
 
+pub mod binary;
+pub mod blend;
 mod block;
+pub mod convolve;
+pub mod deconvolve;
 pub mod depth;
 mod dispatch;
+pub mod distance;
 mod engine;
+pub mod fourier;
+pub mod histogram;
 pub mod image;
+pub mod label;
 pub mod lanes;
+pub mod moves;
+pub mod objects;
+pub mod percentile;
 pub mod pixel;
 mod pixelwise;
+pub mod project;
+pub mod resample;
 pub mod rows;
+mod share;
 pub mod taps;
+pub mod threshold;
+pub mod tiles;
+pub mod totals;
 mod turn;
 pub mod view;
+pub mod watershed;
 pub mod window;
 
 pub use engine::Engine;

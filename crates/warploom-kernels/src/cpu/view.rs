@@ -152,6 +152,20 @@ impl<'a, T> ViewMut<'a, T> {
             })
     }
 
+    /// The same image, to write for a while.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut {
+            data: self.data,
+            dims: self.dims,
+            pitch: self.pitch,
+        }
+    }
+
+    /// The memory from the first pixel on, the extents and the pitches.
+    pub(crate) fn into_parts(self) -> (&'a mut [T], [usize; 3], [usize; 2]) {
+        (self.data, self.dims, self.pitch)
+    }
+
     /// All elements, when there are no gaps.
     pub fn into_packed(self) -> Option<&'a mut [T]> {
         let packed = self.pitch == [self.dims[1] * self.dims[2], self.dims[2]];

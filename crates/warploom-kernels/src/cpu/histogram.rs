@@ -1,0 +1,182 @@
+//! Counting pixels by value.
+
+use rayon::prelude::*;
+
+use super::share::{pieces, pixels, portions};
+use super::{Pixel, View};
+
+/// Bytes allocated while counting into `bins` bins on `threads` threads.
+pub fn scratch_bytes<T: Pixel>(bins: usize, threads: usize) -> usize {
+    let table = if size_of::<T>() == 2 {
+        1 << 16
+    } else {
+        bins.max(1 << 8)
+    };
+    (threads + 2) * table * size_of::<u64>()
+}
+
+/// Counts made by every thread for itself and added up.
+pub(crate) fn count_by<'a, T: Pixel>(
+    image: View<'a, T>,
+    bins: usize,
+    count: impl Fn(&mut [u32], &'a [T]) + Sync,
+) -> Vec<u64> {
+    let tables: Vec<Vec<u32>> = portions(pixels(image))
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|range| {
+            let mut table = vec![0_u32; bins];
+            pieces(image, range, |part| count(&mut table, part));
+            table
+        })
+        .collect();
+    let mut total = vec![0; bins];
+    for table in &tables {
+        for (sum, &next) in total.iter_mut().zip(table) {
+            *sum += u64::from(next);
+        }
+    }
+    total
+}
+
+/// How often each value of a type of one or two bytes occurs, by its key.
+pub(crate) fn count_values<T: Pixel>(image: View<'_, T>) -> Vec<u64> {
+    if size_of::<T>() == 1 {
+        // Four tables, since equal neighbours would wait for each other's count.
+        let four = count_by(image, 4 * 256, |table, part| {
+            let mut blocks = part.chunks_exact(4);
+            for block in blocks.by_ref() {
+                for (lane, pixel) in block.iter().enumerate() {
+                    let key: u64 = pixel.key().into();
+                    table[(lane << 8) | (key & 255) as usize] += 1;
+                }
+            }
+            for pixel in blocks.remainder() {
+                let key: u64 = pixel.key().into();
+                table[(key & 255) as usize] += 1;
+            }
+        });
+        return (0..256)
+            .map(|value| (0..4).map(|lane| four[(lane << 8) | value]).sum())
+            .collect();
+    }
+    count_by(image, 1 << 16, |table, part| {
+        for pixel in part {
+            let key: u64 = pixel.key().into();
+            table[(key & 0xffff) as usize] += 1;
+        }
+    })
+}
+
+/// The `bins + 1` edges of equal bins from `low` to `high`, as `numpy.linspace` rounds them.
+pub fn edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
+    let width = high - low;
+    let step = width / bins as f64;
+    let mut edges: Vec<f64> = (0..=bins)
+        .map(|i| {
+            if step == 0.0 {
+                i as f64 / bins as f64 * width + low
+            } else {
+                i as f64 * step + low
+            }
+        })
+        .collect();
+    edges[bins] = high;
+    edges
+}
+
+/// The bin of a value inside the edges: a guess by division, put right by the edges themselves.
+#[inline(always)]
+fn bin(value: f64, guess: usize, edges: &[f64]) -> usize {
+    let last = edges.len() - 2;
+    let guess = guess.min(last);
+    let guess = guess - usize::from(value < edges[guess] && guess > 0);
+    guess + usize::from(value >= edges[guess + 1] && guess < last)
+}
+
+/// Counts the pixels in equal bins from `low` to `high`, as `numpy.histogram` does on `f64` values.
+///
+/// Every bin has its lower edge, the last one also its upper. What lies outside is not counted, nor
+/// is NaN. Equal bounds are moved apart by a half each.
+pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut [u64]) {
+    let (low, high) = if low == high {
+        (low - 0.5, high + 0.5)
+    } else {
+        (low, high)
+    };
+    let bins = counts.len();
+    let edges = edges(low, high, bins);
+    let guess = |value: f64| ((value - low) / (high - low) * bins as f64) as usize;
+    if size_of::<T>() == 1 || (size_of::<T>() == 2 && pixels(image) > 1 << 15) {
+        counts.fill(0);
+        for (key, &count) in count_values(image).iter().enumerate() {
+            let value = T::from_key(key as u64).to_f64();
+            if count > 0 && value >= low && value <= high {
+                counts[bin(value, guess(value), &edges)] += count;
+            }
+        }
+        return;
+    }
+    let scale = bins as f64 / (high - low);
+    let total = count_by(image, bins, |table, part| {
+        let mut places = [0_u32; 256];
+        for block in part.chunks(256) {
+            // Two loops, so that the first is vector code.
+            for (place, pixel) in places.iter_mut().zip(block) {
+                *place = ((pixel.to_f64() - low) * scale) as i32 as u32;
+            }
+            for (&place, pixel) in places.iter().zip(block) {
+                let value = pixel.to_f64();
+                if value >= low && value <= high {
+                    table[bin(value, place as usize, &edges)] += 1;
+                }
+            }
+        }
+    });
+    counts.copy_from_slice(&total);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_hold_their_lower_edge_and_the_last_its_upper() {
+        let mut counts = [0; 4];
+        let data = [-1.0, 0.0, 0.99, 1.0, 2.0, 3.0, 4.0, 4.01, f64::NAN];
+        histogram(View::packed(&data, [1, 1, 9]), 0.0, 4.0, &mut counts);
+        assert_eq!(counts, [2, 1, 1, 2]);
+    }
+
+    #[test]
+    fn equal_bounds_are_moved_apart() {
+        let mut counts = [0; 2];
+        histogram(View::packed(&[7_u8; 5], [1, 1, 5]), 7.0, 7.0, &mut counts);
+        assert_eq!(counts, [0, 5]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_type_counts_as_the_edges_say(
+            data in proptest::collection::vec(proptest::prelude::any::<i16>(), 1..400),
+            bins in 1_usize..70, low in -100_i32..100, width in 1_i32..70_000,
+        ) {
+            let (low, high) = (f64::from(low) / 3.0, f64::from(low + width) / 3.0);
+            let edges = edges(low, high, bins);
+            let mut naive = vec![0_u64; bins];
+            for value in data.iter().map(|&v| f64::from(v)).filter(|&v| v >= low && v <= high) {
+                let at = edges.iter().rposition(|&edge| edge <= value).unwrap();
+                naive[at.min(bins - 1)] += 1;
+            }
+            let mut counts = vec![0; bins];
+            histogram(View::packed(&data, [1, 1, data.len()]), low, high, &mut counts);
+            proptest::prop_assert_eq!(&counts, &naive);
+            let wide: Vec<f32> = data.iter().map(|&v| f32::from(v)).collect();
+            histogram(View::packed(&wide, [1, 1, data.len()]), low, high, &mut counts);
+            proptest::prop_assert_eq!(&counts, &naive);
+            let many: Vec<i16> = data.iter().copied().cycle().take(data.len() * 200).collect();
+            histogram(View::packed(&many, [1, 200, data.len()]), low, high, &mut counts);
+            proptest::prop_assert!(counts.iter().zip(&naive).all(|(a, b)| *a == 200 * b));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Projections along z: one plane from a stack, each plane read once.
+
+mod median;
+
+use super::share::for_rows;
+use super::{Pixel, Real, View, ViewMut};
+
+pub use median::median_z;
+
+/// Columns whose sums a thread keeps at a time: those of all planes stay in its cache.
+const WIDTH: usize = 512;
+
+/// Bytes allocated for each thread by [`median_z`]; the others allocate nothing.
+pub fn scratch_bytes<T: Pixel>(nz: usize) -> usize {
+    median::scratch_bytes::<T>(nz)
+}
+
+/// Gives `work` every piece of a row of `out` with its y and first column.
+fn for_pieces<T: Send>(out: ViewMut<'_, T>, work: impl Fn(usize, usize, &mut [T]) + Sync) {
+    for_rows(out, |_, y, row| {
+        for (at, piece) in row.chunks_mut(WIDTH).enumerate() {
+            work(y, at * WIDTH, piece);
+        }
+    });
+}
+
+/// The sums of columns, in `f64`, from the first plane to the last.
+#[inline(always)]
+fn sums<T: Pixel>(image: View<'_, T>, y: usize, x: usize, sums: &mut [f64]) {
+    sums.fill(0.0);
+    for z in 0..image.dims()[0] {
+        let line = &image.row(z, y)[x..x + sums.len()];
+        for (sum, pixel) in sums.iter_mut().zip(line) {
+            *sum += pixel.to_f64();
+        }
+    }
+}
+
+/// The sum of every column of pixels.
+pub fn sum_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
+    for_pieces(out, |y, x, piece| {
+        let mut column = [0.0; WIDTH];
+        let column = &mut column[..piece.len()];
+        sums(image, y, x, column);
+        for (to, &sum) in piece.iter_mut().zip(column.iter()) {
+            *to = R::from_f64(sum);
+        }
+    });
+}
+
+/// The mean of every column of pixels.
+pub fn mean_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
+    let count = image.dims()[0] as f64;
+    for_pieces(out, |y, x, piece| {
+        let mut column = [0.0; WIDTH];
+        let column = &mut column[..piece.len()];
+        sums(image, y, x, column);
+        for (to, &sum) in piece.iter_mut().zip(column.iter()) {
+            *to = R::from_f64(sum / count);
+        }
+    });
+}
+
+/// The root of every column's mean square deviation from its mean.
+pub fn std_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
+    let [nz, _, _] = image.dims();
+    let count = nz as f64;
+    for_pieces(out, |y, x, piece| {
+        let (mut means, mut squares) = ([0.0; WIDTH], [0.0; WIDTH]);
+        let width = piece.len();
+        let (means, squares) = (&mut means[..width], &mut squares[..width]);
+        sums(image, y, x, means);
+        for mean in means.iter_mut() {
+            *mean /= count;
+        }
+        for z in 0..nz {
+            let line = &image.row(z, y)[x..x + width];
+            for ((square, pixel), &mean) in squares.iter_mut().zip(line).zip(means.iter()) {
+                let off = pixel.to_f64() - mean;
+                *square += off * off;
+            }
+        }
+        for (to, &square) in piece.iter_mut().zip(squares.iter()) {
+            *to = R::from_f64((square / count).sqrt());
+        }
+    });
+}
+
+/// The greatest value of every column; NaN is ignored, and nothing else gives minus infinity.
+pub fn max_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T>) {
+    extreme(image, T::LEAST, out, T::greater);
+}
+
+/// The least value of every column; NaN is ignored, and nothing else gives infinity.
+pub fn min_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T>) {
+    extreme(image, T::GREATEST, out, T::lesser);
+}
+
+#[inline(always)]
+fn extreme<T: Pixel>(
+    image: View<'_, T>,
+    start: T,
+    out: ViewMut<'_, T>,
+    better: impl Fn(T, T) -> T + Sync,
+) {
+    for_pieces(out, |y, x, piece| {
+        piece.fill(start);
+        for z in 0..image.dims()[0] {
+            let line = &image.row(z, y)[x..x + piece.len()];
+            for (best, &pixel) in piece.iter_mut().zip(line) {
+                *best = better(*best, pixel);
+            }
+        }
+    });
+}
+
+/// The first plane with the greatest value of every column; NaN is ignored.
+pub fn argmax_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, u32>) {
+    for_pieces(out, |y, x, piece| {
+        let mut best = [T::LEAST; WIDTH];
+        piece.fill(0);
+        for z in 0..image.dims()[0] {
+            let line = &image.row(z, y)[x..x + piece.len()];
+            for ((at, best), &pixel) in piece.iter_mut().zip(&mut best).zip(line) {
+                *at = if pixel > *best { z as u32 } else { *at };
+                *best = best.greater(pixel);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_projected() {
+        let data: Vec<f32> = (0..5 * 3 * 700).map(|i| (i * 7919 % 1013) as f32).collect();
+        let (dims, plane) = ([5, 3, 700], 3 * 700);
+        let image = View::packed(&data, dims);
+        let mut real = vec![0.0_f32; plane];
+        let mut check = |name: &str, want: &dyn Fn(&[f64]) -> f64| {
+            let out = ViewMut::packed(&mut real, [1, 3, 700]);
+            match name {
+                "sum" => sum_z(image, out),
+                "mean" => mean_z(image, out),
+                "std" => std_z(image, out),
+                "median" => median_z(image, out),
+                "min" => min_z(image, out),
+                _ => max_z(image, out),
+            }
+            for (at, &found) in real.iter().enumerate() {
+                let column: Vec<f64> = (0..5).map(|z| f64::from(data[z * plane + at])).collect();
+                assert_eq!(found, want(&column) as f32, "{name} at {at}");
+            }
+        };
+        let mean = |column: &[f64]| column.iter().sum::<f64>() / 5.0;
+        check("sum", &|column| column.iter().sum());
+        check("mean", &mean);
+        check("std", &|column| {
+            let mean = mean(column);
+            (column.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 5.0).sqrt()
+        });
+        check("min", &|column| {
+            column.iter().copied().fold(f64::INFINITY, f64::min)
+        });
+        check("max", &|column| column.iter().copied().fold(0.0, f64::max));
+        check("median", &|column| {
+            let mut column = column.to_vec();
+            column.sort_by(f64::total_cmp);
+            column[2]
+        });
+        let mut at = vec![9; plane];
+        argmax_z(image, ViewMut::packed(&mut at, [1, 3, 700]));
+        for (place, &z) in at.iter().enumerate() {
+            let column: Vec<f32> = (0..5).map(|z| data[z * plane + place]).collect();
+            let most = column.iter().copied().fold(0.0, f32::max);
+            assert_eq!(column.iter().position(|&v| v == most), Some(z as usize));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Images read between their pixels.
+
+use super::share::for_rows;
+use super::{Pixel, Real, View, ViewMut};
+
+/// Where an output pixel is read: `matrix * (z, y, x) + offset`, in pixels of the input.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Affine {
+    /// Rows for z, y, x of the input.
+    pub matrix: [[f64; 3]; 3],
+    /// Added to them.
+    pub offset: [f64; 3],
+}
+
+impl Affine {
+    /// Moves the image by this many pixels, as `scipy.ndimage.shift`.
+    pub fn shift(by: [f64; 3]) -> Self {
+        Self {
+            matrix: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            offset: by.map(|by| -by),
+        }
+    }
+
+    /// Turns planes of an image about their middles, from x towards y in the picture as
+    /// `scipy.ndimage.rotate` without `reshape` does. Quarter turns are exact.
+    pub fn rotation(degrees: f64, dims: [usize; 3]) -> Self {
+        let (sin, cos) = match degrees.rem_euclid(360.0) {
+            0.0 => (0.0, 1.0),
+            90.0 => (1.0, 0.0),
+            180.0 => (0.0, -1.0),
+            270.0 => (-1.0, 0.0),
+            _ => degrees.to_radians().sin_cos(),
+        };
+        let [y, x] = [dims[1], dims[2]].map(|n| (n as f64 - 1.0) / 2.0);
+        Self {
+            matrix: [[1.0, 0.0, 0.0], [0.0, cos, sin], [0.0, -sin, cos]],
+            offset: [0.0, y - (cos * y + sin * x), x - (cos * x - sin * y)],
+        }
+    }
+}
+
+/// The two pixels a position lies between, and how far it is on the way.
+#[derive(Clone, Copy)]
+struct Between<R> {
+    low: usize,
+    high: usize,
+    part: R,
+}
+
+impl<R: Real> Between<R> {
+    /// `None` outside of `0..=length - 1`.
+    #[inline(always)]
+    fn inside(at: f64, length: usize) -> Option<Self> {
+        let last = length - 1;
+        (at >= 0.0 && at <= last as f64).then(|| {
+            let low = at as usize;
+            Self {
+                low,
+                high: (low + 1).min(last),
+                part: R::from_f64(at - low as f64),
+            }
+        })
+    }
+
+    /// Positions outside are moved to the edge.
+    fn clamped(at: f64, length: usize) -> Self {
+        let at = at.clamp(0.0, (length - 1) as f64);
+        let low = at as usize;
+        Self {
+            low,
+            high: (low + 1).min(length - 1),
+            part: R::from_f64(at - low as f64),
+        }
+    }
+
+    #[inline(always)]
+    fn mix(self, low: R, high: R) -> R {
+        mix(low, high, self.part)
+    }
+}
+
+/// `low + part * (high - low)`, with one rounding of the product and sum.
+#[inline(always)]
+fn mix<R: Real>(low: R, high: R, part: R) -> R {
+    part.fused(high - low, low)
+}
+
+/// Linear interpolation where `affine` points to, 0 outside of the image, as
+/// `scipy.ndimage.affine_transform` of order 1 with constant 0.
+///
+/// Positions are computed in `f64`: products added from z to x, then the offset. Values are mixed
+/// along x, then y, then z, each as `fma(part, high - low, low)` with the part rounded to the
+/// computation type; axes on whole pixels are not mixed.
+pub fn affine_linear<T: Pixel>(image: View<'_, T>, affine: &Affine, out: ViewMut<'_, T::Real>) {
+    let [nz, ny, nx] = image.dims();
+    let [mz, my, mx] = affine.matrix;
+    let [oz, oy, ox] = affine.offset;
+    let straight = mz[2] == 0.0 && my[2] == 0.0;
+    for_rows(out, |z, y, row| {
+        let (z, y) = (z as f64, y as f64);
+        let place = |m: [f64; 3], offset: f64, x: f64| ((m[0] * z + m[1] * y) + m[2] * x) + offset;
+        if straight {
+            // The whole row is read from the same four rows.
+            let at_z = Between::inside(place(mz, oz, 0.0), nz);
+            let at_y = Between::inside(place(my, oy, 0.0), ny);
+            let (Some(at_z), Some(at_y)) = (at_z, at_y) else {
+                return row.fill(T::Real::ZERO);
+            };
+            let lines = Lines::new(image, at_z, at_y);
+            for (x, to) in row.iter_mut().enumerate() {
+                let at = Between::inside(place(mx, ox, x as f64), nx);
+                *to = at.map_or(T::Real::ZERO, |at| lines.value(at));
+            }
+            return;
+        }
+        for (x, to) in row.iter_mut().enumerate() {
+            let x = x as f64;
+            let at_z = Between::inside(place(mz, oz, x), nz);
+            let at_y = Between::inside(place(my, oy, x), ny);
+            let at_x = Between::inside(place(mx, ox, x), nx);
+            *to = match (at_z, at_y, at_x) {
+                (Some(z), Some(y), Some(x)) => Lines::new(image, z, y).value(x),
+                _ => T::Real::ZERO,
+            };
+        }
+    });
+}
+
+/// The rows around a position in z and y.
+struct Lines<'a, T: Pixel> {
+    rows: [[&'a [T]; 2]; 2],
+    z: Between<T::Real>,
+    y: Between<T::Real>,
+}
+
+impl<'a, T: Pixel> Lines<'a, T> {
+    #[inline(always)]
+    fn new(image: View<'a, T>, z: Between<T::Real>, y: Between<T::Real>) -> Self {
+        let rows = [z.low, z.high].map(|z| [y.low, y.high].map(|y| image.row(z, y)));
+        Self { rows, z, y }
+    }
+
+    #[inline(always)]
+    fn value(&self, x: Between<T::Real>) -> T::Real {
+        let line = |row: &[T]| x.mix(row[x.low].to_real(), row[x.high].to_real());
+        let plane = |rows: &[&[T]; 2]| {
+            let low = line(rows[0]);
+            if self.y.part == T::Real::ZERO {
+                low
+            } else {
+                self.y.mix(low, line(rows[1]))
+            }
+        };
+        let low = plane(&self.rows[0]);
+        if self.z.part == T::Real::ZERO {
+            low
+        } else {
+            self.z.mix(low, plane(&self.rows[1]))
+        }
+    }
+}
+
+/// Bytes allocated by [`resize_linear`] and [`resize_nearest`]: where every column is read.
+pub fn scratch_bytes(out: [usize; 3]) -> usize {
+    out[2] * 3 * size_of::<u64>()
+}
+
+/// Linear interpolation to the extents of `out`: pixel centres lie at half integers, positions
+/// beyond the outer centres are moved onto them.
+pub fn resize_linear<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T::Real>) {
+    let (from, to) = (image.dims(), out.dims());
+    let place = |at: usize, axis: usize| {
+        let at = (at as f64 + 0.5) * from[axis] as f64 / to[axis] as f64 - 0.5;
+        Between::clamped(at, from[axis])
+    };
+    let columns: Vec<Between<T::Real>> = (0..to[2]).map(|x| place(x, 2)).collect();
+    for_rows(out, |z, y, row| {
+        let lines = Lines::new(image, place(z, 0), place(y, 1));
+        for (to, &column) in row.iter_mut().zip(&columns) {
+            *to = lines.value(column);
+        }
+    });
+}
+
+/// The pixel under each output pixel's centre, for the extents of `out`; the later one of two as
+/// near.
+pub fn resize_nearest<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T>) {
+    let (from, to) = (image.dims(), out.dims());
+    let place = |at: usize, axis: usize| (2 * at + 1) * from[axis] / (2 * to[axis]);
+    let columns: Vec<usize> = (0..to[2]).map(|x| place(x, 2)).collect();
+    for_rows(out, |z, y, row| {
+        let source = image.row(place(z, 0), place(y, 1));
+        for (to, &column) in row.iter_mut().zip(&columns) {
+            *to = source[column];
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_shifts_move_pixels_and_leave_zeros() {
+        let data: Vec<u8> = (1..=12).collect();
+        let mut out = [9.0_f32; 12];
+        let affine = Affine::shift([0.0, 1.0, -2.0]);
+        let view = View::packed(&data, [1, 3, 4]);
+        affine_linear(view, &affine, ViewMut::packed(&mut out, [1, 3, 4]));
+        assert_eq!(
+            out,
+            [0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 7.0, 8.0, 0.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn quarter_turns_are_exact() {
+        let data: Vec<u8> = (1..=9).collect();
+        let mut out = [9.0_f32; 9];
+        let view = View::packed(&data, [1, 3, 3]);
+        let affine = Affine::rotation(90.0, [1, 3, 3]);
+        affine_linear(view, &affine, ViewMut::packed(&mut out, [1, 3, 3]));
+        // As numpy.rot90.
+        assert_eq!(out, [3.0, 6.0, 9.0, 2.0, 5.0, 8.0, 1.0, 4.0, 7.0]);
+    }
+
+    #[test]
+    fn sizes_change_about_half_integers() {
+        let data = [0_i16, 10, 20, 30];
+        let mut out = [0.0_f32; 8];
+        let view = View::packed(&data, [1, 1, 4]);
+        resize_linear(view, ViewMut::packed(&mut out, [1, 1, 8]));
+        assert_eq!(out, [0.0, 2.5, 7.5, 12.5, 17.5, 22.5, 27.5, 30.0]);
+        let mut out = [0; 2];
+        resize_nearest(view, ViewMut::packed(&mut out, [1, 1, 2]));
+        assert_eq!(out, [10, 30]);
+    }
+}

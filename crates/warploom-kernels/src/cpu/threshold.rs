@@ -1,0 +1,210 @@
+//! Thresholds found from an image's values, with the numbers of `skimage.filters`.
+
+use super::histogram::{count_by, edges, histogram};
+use super::share::pixels;
+use super::totals::{extremes, sum_of};
+use super::{Pixel, View};
+
+mod entropy;
+
+/// How a threshold is found.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Method {
+    /// Greatest variance between the classes.
+    Otsu,
+    /// Farthest from the line between the histogram's peak and its longer end.
+    Triangle,
+    /// Least cross entropy, iterated from the mean.
+    Li,
+    /// Greatest correlation.
+    Yen,
+    /// Half way between the means of the classes.
+    Isodata,
+    /// The mean.
+    Mean,
+}
+
+/// Values of integers up to this far apart have a bin each; those farther apart are binned as
+/// floats are.
+const VALUES: u64 = 1 << 26;
+
+/// Bytes allocated, given the least and greatest value of an integer image.
+pub fn scratch_bytes<T: Pixel>(low: f64, high: f64, bins: usize, threads: usize) -> usize {
+    let range = (high - low) as u64;
+    let bins = if T::IS_FLOAT || range >= VALUES {
+        bins
+    } else {
+        range as usize + 1
+    };
+    bins * (threads * size_of::<u32>() + 6 * size_of::<f64>())
+}
+
+/// Counts of equal bins and their middles; the first and the last bin are not empty.
+struct Bins {
+    counts: Vec<u64>,
+    first: f64,
+    /// Between the edges; `None` where every integer has its bin.
+    edges: Option<Vec<f64>>,
+}
+
+impl Bins {
+    fn new<T: Pixel>(image: View<'_, T>, low: T, high: T, bins: usize) -> Self {
+        let (low, high) = (low.to_f64(), high.to_f64());
+        if !T::IS_FLOAT && high - low < VALUES as f64 {
+            let count = (high - low) as usize + 1;
+            let counts = count_by(image, count, |table, part| {
+                for pixel in part {
+                    table[(pixel.to_f64() - low) as usize] += 1;
+                }
+            });
+            return Self {
+                counts,
+                first: low,
+                edges: None,
+            };
+        }
+        let mut counts = vec![0; bins];
+        histogram(image, low, high, &mut counts);
+        let (low, high) = if low == high {
+            (low - 0.5, high + 0.5)
+        } else {
+            (low, high)
+        };
+        let edges = edges(low, high, bins);
+        Self {
+            counts,
+            first: low,
+            edges: Some(edges),
+        }
+    }
+
+    fn middle(&self, bin: usize) -> f64 {
+        match &self.edges {
+            Some(edges) => f64::midpoint(edges[bin], edges[bin + 1]),
+            None => self.first + bin as f64,
+        }
+    }
+
+    /// The counts as the reference keeps them: in `f32`.
+    fn weights(&self) -> impl DoubleEndedIterator<Item = f32> + ExactSizeIterator {
+        self.counts.iter().map(|&count| count as f32)
+    }
+
+    /// `weights` times `middle`, added up from the first bin on.
+    fn moments(&self) -> Vec<f64> {
+        let products = self.weights().enumerate();
+        running(products.map(|(bin, weight)| f64::from(weight) * self.middle(bin)))
+    }
+}
+
+/// Sums from the first on.
+fn running<S: Default + Copy + std::ops::Add<Output = S>>(all: impl Iterator<Item = S>) -> Vec<S> {
+    all.scan(S::default(), |sum, next| {
+        *sum = *sum + next;
+        Some(*sum)
+    })
+    .collect()
+}
+
+/// Sums from the last on, in the order of the bins.
+fn running_back<S: Default + Copy + std::ops::Add<Output = S>>(
+    all: impl DoubleEndedIterator<Item = S>,
+) -> Vec<S> {
+    let mut sums = running(all.rev());
+    sums.reverse();
+    sums
+}
+
+/// The first of the greatest; a NaN counts as greater than all, as numpy has it.
+fn first_greatest(values: impl Iterator<Item = f64>) -> usize {
+    let mut best = (0, f64::NEG_INFINITY);
+    for (at, value) in values.enumerate() {
+        if value.is_nan() {
+            return at;
+        }
+        if value > best.1 {
+            best = (at, value);
+        }
+    }
+    best.0
+}
+
+/// The value above which a pixel belongs to the foreground.
+///
+/// Integer images have one bin for each value; others `bins` equal ones from the least to the
+/// greatest value. Li's and the mean need no bins. NaN and, in Li's, infinities are left out.
+/// NaN comes out when there is no value to go by.
+pub fn threshold<T: Pixel>(image: View<'_, T>, method: Method, bins: usize) -> f64 {
+    if method == Method::Mean {
+        return sum_of(image, Pixel::to_f64) / pixels(image) as f64;
+    }
+    let (low, high) = extremes(image);
+    if low > high {
+        return f64::NAN;
+    }
+    let constant = low == high;
+    match method {
+        Method::Li => entropy::li(image, low, high),
+        Method::Otsu | Method::Triangle if constant => low.to_f64(),
+        // One value has one bin, where integers are counted by value.
+        _ if constant && !T::IS_FLOAT => low.to_f64(),
+        Method::Otsu => otsu(&Bins::new(image, low, high, bins)),
+        Method::Triangle => triangle(&Bins::new(image, low, high, bins)),
+        Method::Yen => entropy::yen(&Bins::new(image, low, high, bins)),
+        Method::Isodata | Method::Mean => isodata(&Bins::new(image, low, high, bins)),
+    }
+}
+
+fn otsu(bins: &Bins) -> f64 {
+    let below = running(bins.weights());
+    let above = running_back(bins.weights());
+    let below_moment = bins.moments();
+    let products = bins.weights().enumerate();
+    let above_moment =
+        running_back(products.map(|(bin, weight)| f64::from(weight) * bins.middle(bin)));
+    let variance = (0..below.len() - 1).map(|cut| {
+        let apart = below_moment[cut] / f64::from(below[cut])
+            - above_moment[cut + 1] / f64::from(above[cut + 1]);
+        f64::from(below[cut] * above[cut + 1]) * (apart * apart)
+    });
+    bins.middle(first_greatest(variance))
+}
+
+fn triangle(bins: &Bins) -> f64 {
+    let count = bins.counts.len();
+    let peak = first_greatest(bins.counts.iter().map(|&count| count as f64));
+    let occupied = |&bin: &usize| bins.counts[bin] > 0;
+    // An image has a pixel, so a bin is occupied.
+    let low = (0..count).find(occupied).unwrap_or(0);
+    let high = (0..count).rfind(occupied).unwrap_or(0);
+    let flip = peak - low < high - peak;
+    let at = |bin: usize| if flip { count - 1 - bin } else { bin };
+    let (low, peak) = if flip {
+        (at(high), at(peak))
+    } else {
+        (low, peak)
+    };
+    let (width, height) = ((peak - low) as f64, bins.counts[at(peak)] as f64);
+    let norm = (height * height + width * width).sqrt();
+    let (width, height) = (width / norm, height / norm);
+    let length =
+        (low..peak).map(|bin| height * (bin - low) as f64 - width * bins.counts[at(bin)] as f64);
+    bins.middle(at(first_greatest(length) + low))
+}
+
+fn isodata(bins: &Bins) -> f64 {
+    let below = running(bins.weights());
+    let moments = bins.moments();
+    let last = below.len() - 1;
+    let width = bins.middle(1) - bins.middle(0);
+    let found = (0..last).find(|&cut| {
+        let low = moments[cut] / f64::from(below[cut]);
+        let high = (moments[last] - moments[cut]) / f64::from(below[last] - below[cut]);
+        let off = f64::midpoint(low, high) - bins.middle(cut);
+        off >= 0.0 && off < width
+    });
+    // Where rounding hides every fixed point, and for one value, there is the mean.
+    found.map_or(moments[last] / f64::from(below[last]), |cut| {
+        bins.middle(cut)
+    })
+}

@@ -1,0 +1,195 @@
+//! Sums over whole images, the same on every backend, and what follows from them.
+
+use rayon::prelude::*;
+
+use super::share::{pieces, pixels};
+use super::{Pixel, View};
+
+/// Pixels, in C order, that are summed by themselves.
+const CHUNK: usize = 4096;
+/// Running sums inside a chunk: lane `l` has pixels `l`, `l + 16`, ...
+const LANES: usize = 16;
+/// Chunks whose sums are summed by themselves.
+const GROUP: usize = 256;
+
+/// What [`totals`] finds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Totals {
+    /// The least value that is not NaN; the type's greatest (infinity) when there is none.
+    pub min: f64,
+    /// The greatest value that is not NaN; the type's least (minus infinity) when there is none.
+    pub max: f64,
+    /// The sum.
+    pub sum: f64,
+    /// The sum by the number of pixels.
+    pub mean: f64,
+    /// The root of the mean square deviation from the mean.
+    pub std: f64,
+}
+
+/// Bytes allocated while summing.
+pub fn scratch_bytes(dims: [usize; 3]) -> usize {
+    dims.iter().product::<usize>().div_ceil(CHUNK) * 5 * size_of::<f64>()
+}
+
+/// Gives `work` the pixels of chunk `index` without gaps.
+#[inline(always)]
+fn chunk<T: Pixel, R>(image: View<'_, T>, index: usize, work: impl FnOnce(&[T]) -> R) -> R {
+    let start = index * CHUNK;
+    let end = (start + CHUNK).min(pixels(image));
+    if let Some(all) = image.as_packed() {
+        return work(&all[start..end]);
+    }
+    let mut copy = [T::ZERO; CHUNK];
+    let mut filled = 0;
+    pieces(image, start..end, |part| {
+        copy[filled..filled + part.len()].copy_from_slice(part);
+        filled += part.len();
+    });
+    work(&copy[..filled])
+}
+
+/// Calls `step` with a lane and a pixel, for all pixels of a chunk in order.
+#[inline(always)]
+fn by_lanes<T: Pixel>(part: &[T], mut step: impl FnMut(usize, T)) {
+    let (blocks, rest) = part.as_chunks::<LANES>();
+    for block in blocks {
+        for (lane, &pixel) in block.iter().enumerate() {
+            step(lane, pixel);
+        }
+    }
+    for (lane, &pixel) in rest.iter().enumerate() {
+        step(lane, pixel);
+    }
+}
+
+fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let mut sums = sums.peekable();
+    let mut total = 0.0;
+    while sums.peek().is_some() {
+        total += sums.by_ref().take(GROUP).fold(0.0, |sum, next| sum + next);
+    }
+    total
+}
+
+/// The sums of `K` numbers made of each pixel, in the fixed order that all backends keep.
+pub fn sums_of<T: Pixel, const K: usize>(
+    image: View<'_, T>,
+    numbers: impl Fn(T) -> [f64; K] + Sync,
+) -> [f64; K] {
+    let mut sums = vec![[0.0; K]; pixels(image).div_ceil(CHUNK)];
+    sums.par_iter_mut()
+        .with_min_len(8)
+        .enumerate()
+        .for_each(|(index, sum)| {
+            chunk(image, index, |part| {
+                let mut lanes = [[0.0; LANES]; K];
+                by_lanes(part, |lane, pixel| {
+                    let numbers = numbers(pixel);
+                    for k in 0..K {
+                        lanes[k][lane] += numbers[k];
+                    }
+                });
+                *sum = lanes.map(|lane| lane.iter().fold(0.0, |sum, next| sum + next));
+            });
+        });
+    std::array::from_fn(|k| in_groups(sums.iter().map(|sum| sum[k])))
+}
+
+/// The sum of one number made of each pixel.
+pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) -> f64 {
+    sums_of(image, |pixel| [number(pixel)])[0]
+}
+
+/// Least and greatest value, NaN ignored.
+pub fn extremes<T: Pixel>(image: View<'_, T>) -> (T, T) {
+    let (min, max, _) = first_pass(image);
+    (min, max)
+}
+
+fn first_pass<T: Pixel>(image: View<'_, T>) -> (T, T, f64) {
+    let chunks = pixels(image).div_ceil(CHUNK);
+    let mut found = vec![(T::GREATEST, T::LEAST, 0.0); chunks];
+    found
+        .par_iter_mut()
+        .with_min_len(8)
+        .enumerate()
+        .for_each(|(index, found)| {
+            chunk(image, index, |part| {
+                let mut sums = [0.0; LANES];
+                let mut least = [T::GREATEST; LANES];
+                let mut most = [T::LEAST; LANES];
+                by_lanes(part, |lane, pixel| {
+                    sums[lane] += pixel.to_f64();
+                    least[lane] = least[lane].lesser(pixel);
+                    most[lane] = most[lane].greater(pixel);
+                });
+                *found = (
+                    least.iter().fold(T::GREATEST, |a, &b| a.lesser(b)),
+                    most.iter().fold(T::LEAST, |a, &b| a.greater(b)),
+                    sums.iter().fold(0.0, |sum, next| sum + next),
+                );
+            });
+        });
+    (
+        found.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
+        found.iter().fold(T::LEAST, |a, b| a.greater(b.1)),
+        in_groups(found.iter().map(|found| found.2)),
+    )
+}
+
+/// Least, greatest, sum, mean and standard deviation of all pixels.
+pub fn totals<T: Pixel>(image: View<'_, T>) -> Totals {
+    let count = pixels(image) as f64;
+    let (min, max, sum) = first_pass(image);
+    let mean = sum / count;
+    let squares = sum_of(image, |pixel| {
+        let off = pixel.to_f64() - mean;
+        off * off
+    });
+    Totals {
+        min: min.to_f64(),
+        max: max.to_f64(),
+        sum,
+        mean,
+        std: (squares / count).sqrt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pitched_image_has_the_sums_of_its_packed_copy() {
+        let data: Vec<f32> = (0..3 * 60 * 80).map(|i| (i as f32).sin() * 1e3).collect();
+        let view = View::pitched(&data, [3, 50, 77], [4800, 80]);
+        let mut copy = Vec::new();
+        pieces(view, 0..3 * 50 * 77, |part| copy.extend_from_slice(part));
+        let packed = totals(View::packed(&copy, [3, 50, 77]));
+        assert_eq!(totals(view), packed);
+        let exact: f64 = copy.iter().map(|&value| f64::from(value)).sum();
+        assert!((packed.sum - exact).abs() < 1e-6);
+        assert_eq!(extremes(view).0.to_f64(), packed.min);
+    }
+
+    #[test]
+    fn nan_is_no_extreme_but_spoils_sums() {
+        let found = totals(View::packed(&[1.0, f32::NAN, -2.0], [1, 1, 3]));
+        assert_eq!((found.min, found.max), (-2.0, 1.0));
+        assert!(found.sum.is_nan() && found.std.is_nan());
+        let none = totals(View::packed(&[f64::NAN], [1, 1, 1]));
+        assert_eq!((none.min, none.max), (f64::INFINITY, f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn whole_numbers_are_summed_exactly() {
+        let data: Vec<u16> = (0..100_003_u32).map(|i| (i * 7 % 65_536) as u16).collect();
+        let found = totals(View::packed(&data, [1, 1, data.len()]));
+        assert_eq!(
+            found.sum,
+            data.iter().map(|&v| u64::from(v)).sum::<u64>() as f64
+        );
+        assert_eq!((found.min, found.max), (0.0, 65535.0));
+    }
+}

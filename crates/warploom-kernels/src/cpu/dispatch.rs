@@ -3,11 +3,10 @@
 use warploom_core::DType;
 
 use super::image::with_type;
-use super::pixelwise;
 use super::rows::{Axis, RowGraph};
 use super::taps::{self, Taps};
 use super::window::Fold;
-use super::{Image, ImageMut, View, ViewMut};
+use super::{Image, ImageMut, View, ViewMut, around, pixelwise, places, things, whole};
 use crate::flow::{Combine, Flow, Node, Prim, ValueKind, Weights};
 
 /// A value's bytes as an image to read; a list is one row.
@@ -71,7 +70,17 @@ pub(super) fn run(flow: &Flow, node: &Node, inputs: &[&[u8]], outputs: &mut [&mu
             let target = targets.remove(0);
             window(sources[0], target, *axis, fold, *radius as usize, *boundary);
         }
-        other => unimplemented_yet(other),
+        prim => {
+            let known = whole::run(prim, &sources, &mut targets)
+                || around::run(prim, &sources, &mut targets)
+                || places::run(prim, &sources, &mut targets)
+                || things::run(prim, &sources, &mut targets);
+            assert!(
+                known,
+                "the CPU engine knows every primitive, and not {}",
+                prim.name()
+            );
+        }
     }
 }
 
@@ -122,8 +131,4 @@ fn window(
     let value = graph.window(value, axis, fold, radius, boundary);
     graph.output(value, DType::F64);
     graph.finish().run(&[source], vec![target]);
-}
-
-fn unimplemented_yet(prim: &Prim) -> ! {
-    panic!("the CPU engine has no {} yet", prim.name())
 }

@@ -23,6 +23,8 @@
     reason = "`nx` beside `ny`, `least` beside `last`: the names of the trade"
 )]
 
+mod arms;
+mod around;
 pub mod binary;
 pub mod blend;
 mod block;
@@ -42,17 +44,20 @@ pub mod objects;
 pub mod percentile;
 pub mod pixel;
 mod pixelwise;
+mod places;
 pub mod project;
 pub mod resample;
 pub mod rows;
 mod share;
 pub mod taps;
+mod things;
 pub mod threshold;
 pub mod tiles;
 pub mod totals;
 mod turn;
 pub mod view;
 pub mod watershed;
+mod whole;
 pub mod window;
 
 pub use engine::Engine;

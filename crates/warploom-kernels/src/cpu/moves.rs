@@ -17,6 +17,39 @@ pub fn crop<T: Pixel>(image: View<'_, T>, start: [usize; 3], out: ViewMut<'_, T>
     });
 }
 
+/// The part of an image that starts at `start` (z, y, x) and has the extents of `out`; what lies
+/// outside follows the boundary rule, and [`Boundary::Zero`] gives `value`.
+pub fn frame<T: Pixel>(
+    image: View<'_, T>,
+    start: [i64; 3],
+    boundary: Boundary,
+    value: T,
+    out: ViewMut<'_, T>,
+) {
+    let (dims, room) = (image.dims(), out.dims());
+    let inside =
+        (0..3).all(|axis| start[axis] >= 0 && start[axis] as usize + room[axis] <= dims[axis]);
+    if inside {
+        return crop(image, start.map(|at| at as usize), out);
+    }
+    let [nz, ny, nx] = dims.map(|n| n as i64);
+    let columns: Vec<Option<i64>> = (0..room[2] as i64)
+        .map(|x| boundary.source(x + start[2], nx))
+        .collect();
+    for_rows(out, |z, y, row| {
+        let z = boundary.source(z as i64 + start[0], nz);
+        let y = boundary.source(y as i64 + start[1], ny);
+        let (Some(z), Some(y)) = (z, y) else {
+            row.fill(value);
+            return;
+        };
+        let source = image.row(z as usize, y as usize);
+        for (to, x) in row.iter_mut().zip(&columns) {
+            *to = x.map_or(value, |x| source[x as usize]);
+        }
+    });
+}
+
 /// The image with `before` (z, y, x) pixels ahead of it, and as many behind it as `out` has room
 /// for. Outside, the boundary rule is followed; [`Boundary::Zero`] gives `value`.
 pub fn pad<T: Pixel>(

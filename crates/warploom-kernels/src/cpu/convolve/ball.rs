@@ -21,17 +21,27 @@ pub fn ball_scratch_bytes<T: Pixel>(dims: [usize; 3], radius: f64) -> usize {
     super::scratch_bytes::<T>(dims, extents(dims, radius))
 }
 
-/// The image minus the height at which a ball of this radius, rolled along below, touches: as
-/// `skimage.restoration.rolling_ball` on floats. Outside of the image nothing is touched. NaN is
-/// not touched either.
-///
-/// The background is `min(a + drop)` over the ball's footprint, where `drop` is how far the ball's
-/// surface lies below its top there, computed in `f64` and rounded once.
+/// The image minus its background as [`rolling_ball`] finds it.
 pub fn subtract_rolling_ball<T: Pixel>(
     image: View<'_, T>,
     radius: f64,
     mut out: ViewMut<'_, T::Real>,
 ) {
+    rolling_ball(image, radius, out.reborrow());
+    for_rows(out, |z, y, row| {
+        for (to, &pixel) in row.iter_mut().zip(image.row(z, y)) {
+            *to = pixel.to_real() - *to;
+        }
+    });
+}
+
+/// The height at which a ball of this radius, rolled along below, touches: as
+/// `skimage.restoration.rolling_ball` on floats. Outside of the image nothing is touched. NaN is
+/// not touched either.
+///
+/// It is `min(a + drop)` over the ball's footprint, where `drop` is how far the ball's surface lies
+/// below its top there, computed in `f64` and rounded once.
+pub fn rolling_ball<T: Pixel>(image: View<'_, T>, radius: f64, out: ViewMut<'_, T::Real>) {
     fit(image.dims(), out.dims());
     let extents = extents(image.dims(), radius);
     let middle = extents.map(|n| n / 2);
@@ -53,12 +63,7 @@ pub fn subtract_rolling_ball<T: Pixel>(
             }
         }
     }
-    padded.for_each_row::<Touch>(out.reborrow(), &taps);
-    for_rows(out, |z, y, row| {
-        for (to, &pixel) in row.iter_mut().zip(image.row(z, y)) {
-            *to = pixel.to_real() - *to;
-        }
-    });
+    padded.for_each_row::<Touch>(out, &taps);
 }
 
 /// The height at which the ball touches.

@@ -9,7 +9,7 @@ use super::share::{fit, for_rows};
 use super::{Pixel, Real, View, ViewMut};
 use crate::Boundary;
 
-pub use ball::{ball_scratch_bytes, subtract_rolling_ball};
+pub use ball::{ball_scratch_bytes, rolling_ball, subtract_rolling_ball};
 
 /// Results computed together, in registers.
 const BLOCK: usize = 64;

@@ -160,6 +160,11 @@ fn choose<T: Pixel>(
     count
 }
 
+/// Removes labels of fewer than `least` or more than `most` pixels; the rest keep their numbers.
+pub fn keep_sizes<T: Pixel>(labels: View<'_, T>, least: u64, most: u64, out: ViewMut<'_, u32>) {
+    choose(labels, false, out, |area| (least..=most).contains(&area));
+}
+
 /// Removes labels of fewer than `minimum` pixels; answers how many stay, which with `relabel` are
 /// numbered from 1 in ascending order.
 pub fn remove_small_labels<T: Pixel>(

@@ -24,6 +24,13 @@ impl Draft {
         content: impl FnOnce(&mut BufWriter<File>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         Self::check(path)?;
+        // A link stays a link: what it points at is replaced, there where it is.
+        let target = if path.is_symlink() {
+            fs::canonicalize(path).ok()
+        } else {
+            None
+        };
+        let path = target.as_deref().unwrap_or(path);
         let (mut draft, file) = Self::beside(path).map_err(|error| Fault::write(&error))?;
         let mut writer = BufWriter::with_capacity(1 << 18, file);
         content(&mut writer)?;
@@ -110,6 +117,22 @@ mod tests {
         .unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["a.npy"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (link, file) = (folder.path().join("a.npy"), elsewhere.path().join("b"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Draft::fill(&link, |file| {
+            file.write_all(b"new").map_err(|e| Fault::write(&e))
+        })
+        .unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(names(elsewhere.path()), ["b"]);
     }
 
     #[test]

@@ -20,11 +20,11 @@ pub enum Datum {
 }
 
 impl Datum {
+    /// A constant by its bits, as [`Node::Const`] keeps them.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "narrow types are kept in 64 bits"
     )]
-    /// A constant by its bits, as [`Node::Const`] keeps them.
     pub fn of(ty: Ty, bits: u64) -> Self {
         match ty {
             Ty::Bool => Self::Bool(bits != 0),

@@ -16,6 +16,10 @@ mod label;
 mod lowering;
 mod morphology;
 mod normalize;
+#[cfg(test)]
+mod numbers;
+#[cfg(test)]
+mod plain;
 mod pointwise;
 mod rank;
 mod reduce;

@@ -13,7 +13,9 @@ const VALUE: &[ParamInfo] = &[required(
 const COMPARE: OpInfo = OpInfo {
     family: Family::Compare,
     own_params: VALUE,
-    notes: &["value is rounded to the type the image is computed in: f32, or f64 for f64"],
+    notes: &[
+        "exact for images of whole numbers, whatever the value; for f32 images it is rounded to f32",
+    ],
     gives: MASK,
     nan: "no comparison with NaN holds: 0",
     tolerance: EXACT,
@@ -60,7 +62,9 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "between",
         summary: "mask of pixels in a range, ends included",
         formula: "low <= a <= high",
-        notes: &["low and high are rounded to the type the image is computed in"],
+        notes: &[
+            "exact for images of whole numbers; for f32 images low and high are rounded to f32",
+        ],
         own_params: &[
             required(
                 "low",

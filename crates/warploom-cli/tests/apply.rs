@@ -5,7 +5,7 @@
 )]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rstest::rstest;
@@ -95,6 +95,10 @@ impl Desk {
     }
 }
 
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
 #[rstest]
 #[case("a.npy", "npy")]
 #[case("a.tif", "tif")]
@@ -112,6 +116,14 @@ fn files_of_every_format_go_in_and_out(#[case] input: &str, #[case] ending: &str
 }
 
 #[test]
+fn an_operation_that_keeps_the_type_keeps_it() {
+    let desk = Desk::new();
+    desk.on_cpu("crop y=1 x=2 height=2 width=3 -i a.png -o part.png");
+    let image = read(desk.path("part.png")).unwrap();
+    assert_eq!(image.elements(), Some(&[7_u8, 8, 9, 12, 13, 14][..]));
+}
+
+#[test]
 fn masks_fit_into_png() {
     let desk = Desk::new();
     desk.on_cpu("greater value=5 -i a.npy -o mask.png");
@@ -126,6 +138,57 @@ fn two_images_are_read_in_order() {
     desk.on_cpu("subtract_images -i a.npy -i a.tif -o zero.npy");
     let image = read(desk.path("zero.npy")).unwrap();
     assert_eq!(image.elements(), Some(&[0_f32; 20][..]));
+}
+
+#[test]
+fn numbers_go_to_npy_and_json() {
+    let desk = Desk::new();
+    desk.on_cpu("totals -i a.tif -o totals.npy");
+    let numbers = read(desk.path("totals.npy")).unwrap();
+    let values = numbers.elements::<f64>().unwrap();
+    assert_eq!(values[..4], [0.0, 19.0, 190.0, 9.5]);
+    assert_eq!(numbers.shape().dims(), [5]);
+    desk.on_cpu("totals -i a.tif -o totals.json");
+    let object: Value = serde_json::from_str(&text(&desk.path("totals.json"))).unwrap();
+    assert_eq!(object["mean"], 9.5);
+    desk.on_cpu("percentiles q=0,50,100 -i a.tif -o q.json");
+    let list: Value = serde_json::from_str(&text(&desk.path("q.json"))).unwrap();
+    assert_eq!(list, json!([0.0, 9.5, 19.0]));
+}
+
+#[test]
+fn tables_go_to_csv_and_json() {
+    let desk = Desk::new();
+    desk.on_cpu("label_statistics -i labels.tif -i a.tif -o t.csv");
+    let csv = text(&desk.path("t.csv"));
+    let mut lines = csv.lines();
+    assert!(lines.next().unwrap().starts_with("label,area,sum,mean,"));
+    assert!(lines.next().unwrap().starts_with("1,4,16.0,4.0,"), "{csv}");
+    assert_eq!(lines.count(), 2);
+    desk.on_cpu("label_statistics -i labels.tif -i a.tif -o t.json");
+    let table: Value = serde_json::from_str(&text(&desk.path("t.json"))).unwrap();
+    assert_eq!(table["columns"][0], "label");
+    assert_eq!(table["rows"][2]["label"], 7);
+    assert_eq!(table["rows"][2]["mean"], 15.0);
+}
+
+/// More objects than a table has room for at first.
+#[test]
+fn a_table_has_a_row_for_every_object() {
+    let desk = Desk::new();
+    let count = 1_u32 << 17;
+    let labels: Vec<u32> = (1..=count).collect();
+    let shape = Shape::new(&[512, 256]).unwrap();
+    write(desk.path("many.tif"), &Image::new(shape, &labels).unwrap()).unwrap();
+    desk.on_cpu("label_statistics -i many.tif -i many.tif -o many.csv");
+    let csv = text(&desk.path("many.csv"));
+    assert_eq!(csv.lines().count(), 1 + labels.len());
+    assert!(
+        csv.lines()
+            .last()
+            .unwrap()
+            .starts_with("131072,1,131072.0,")
+    );
 }
 
 #[test]

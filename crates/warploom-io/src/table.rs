@@ -37,11 +37,13 @@ impl Values {
         }
     }
 
-    fn csv(&self, row: usize) -> String {
+    fn write_csv(&self, file: &mut impl Write, row: usize) -> io::Result<()> {
         match self {
-            Self::Whole(values) => values[row].to_string(),
+            Self::Whole(values) => write!(file, "{}", values[row]),
+            // The words that Python's readers know.
+            Self::Reals(values) if values[row].is_nan() => file.write_all(b"nan"),
             // As few digits as read back to the same number.
-            Self::Reals(values) => format!("{:?}", values[row]).to_lowercase(),
+            Self::Reals(values) => write!(file, "{:?}", values[row]),
         }
     }
 }
@@ -98,16 +100,22 @@ impl Table {
     }
 
     pub(crate) fn write_csv(&self, file: &mut impl Write) -> Result<(), Fault> {
-        let mut line = |cells: Vec<String>| writeln!(file, "{}", cells.join(","));
-        let names = self.columns.iter().map(|column| quoted(&column.name));
-        line(names.collect())
-            .and_then(|()| {
-                (0..self.rows).try_for_each(|row| {
-                    let cells = self.columns.iter().map(|column| column.values.csv(row));
-                    line(cells.collect())
-                })
-            })
-            .map_err(|error| Fault::write(&error))
+        self.csv_into(file).map_err(|error| Fault::write(&error))
+    }
+
+    fn csv_into(&self, file: &mut impl Write) -> io::Result<()> {
+        let names: Vec<String> = self.columns.iter().map(|c| quoted(&c.name)).collect();
+        writeln!(file, "{}", names.join(","))?;
+        for row in 0..self.rows {
+            for (at, column) in self.columns.iter().enumerate() {
+                if at > 0 {
+                    file.write_all(b",")?;
+                }
+                column.values.write_csv(file, row)?;
+            }
+            file.write_all(b"\n")?;
+        }
+        Ok(())
     }
 
     pub(crate) fn write_json(&self, file: &mut impl Write) -> Result<(), Fault> {

@@ -49,6 +49,7 @@ pub mod project;
 pub mod resample;
 pub mod rows;
 mod share;
+pub mod tape;
 pub mod taps;
 mod things;
 pub mod threshold;

@@ -103,7 +103,7 @@ impl Datum {
     }
 }
 
-pub(super) fn unary(op: Un, value: Datum) -> Option<Datum> {
+pub(crate) fn unary(op: Un, value: Datum) -> Option<Datum> {
     Some(match (op, value) {
         (Un::Neg, Datum::I32(v)) => Datum::I32(v.wrapping_neg()),
         (Un::Neg, Datum::U32(v)) => Datum::U32(v.wrapping_neg()),
@@ -179,7 +179,7 @@ macro_rules! whole {
     };
 }
 
-pub(super) fn binary(op: Bin, a: Datum, b: Datum) -> Option<Datum> {
+pub(crate) fn binary(op: Bin, a: Datum, b: Datum) -> Option<Datum> {
     match (a, b) {
         (Datum::F32(a), Datum::F32(b)) => float(op, a, b, Datum::F32, [a + b, a - b, a * b, a / b]),
         (Datum::F64(a), Datum::F64(b)) => float(op, a, b, Datum::F64, [a + b, a - b, a * b, a / b]),
@@ -201,7 +201,7 @@ pub(super) fn binary(op: Bin, a: Datum, b: Datum) -> Option<Datum> {
     clippy::cast_sign_loss,
     reason = "in range by the node's contract"
 )]
-pub(super) fn cast(to: Ty, value: Datum) -> Option<Datum> {
+pub(crate) fn cast(to: Ty, value: Datum) -> Option<Datum> {
     let wide = match value {
         Datum::I32(v) if to == Ty::U32 => return Some(Datum::U32(v.cast_unsigned())),
         Datum::U32(v) if to == Ty::I32 => return Some(Datum::I32(v.cast_signed())),
@@ -217,7 +217,7 @@ pub(super) fn cast(to: Ty, value: Datum) -> Option<Datum> {
 }
 
 /// `a * b + c`, rounded once.
-pub(super) fn fused(a: Datum, b: Datum, c: Datum) -> Option<Datum> {
+pub(crate) fn fused(a: Datum, b: Datum, c: Datum) -> Option<Datum> {
     match (a, b, c) {
         (Datum::F32(a), Datum::F32(b), Datum::F32(c)) => Some(Datum::F32(a.mul_add(b, c))),
         (Datum::F64(a), Datum::F64(b), Datum::F64(c)) => Some(Datum::F64(a.mul_add(b, c))),

@@ -8,7 +8,7 @@
 //! contracted or reassociated. That is what makes results the same bits on every strict backend.
 
 mod dag;
-mod datum;
+pub(crate) mod datum;
 mod elementary;
 mod eval;
 mod fold;

@@ -4,8 +4,11 @@ use warploom_core::DType;
 
 use crate::Boundary;
 
+use super::super::tape::Tape;
 use super::super::taps::Taps;
 use super::super::window::Fold;
+use super::map::{MOST, Map, Operand};
+use crate::expr::{Dag, Datum};
 
 /// The direction of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,6 +61,7 @@ pub(super) enum Work {
         radius: usize,
         boundary: Boundary,
     },
+    Map(Box<Map>),
 }
 
 #[derive(Clone, Debug)]
@@ -65,12 +69,29 @@ pub(super) struct Step {
     pub(super) work: Work,
     pub(super) from: Vec<usize>,
     pub(super) to: Vec<usize>,
+    reach: (i64, i64, Boundary),
 }
 
 impl Step {
     /// Rows it reads above and below the one it makes, and what lies outside.
     pub(super) fn reach(&self) -> (i64, i64, Boundary) {
-        match &self.work {
+        self.reach
+    }
+
+    fn new(work: Work, from: Vec<usize>, to: Vec<usize>, values: &[ValueInfo]) -> Self {
+        let ring = |value: usize| values[value].place == Place::Ring;
+        let reach = Self::reach_of(&work, ring);
+        Self {
+            work,
+            from,
+            to,
+            reach,
+        }
+    }
+
+    fn reach_of(work: &Work, ring: impl Fn(usize) -> bool) -> (i64, i64, Boundary) {
+        match work {
+            Work::Map(map) => map.reach(ring),
             Work::Taps {
                 axis: Axis::Y,
                 weights,
@@ -100,7 +121,7 @@ impl Step {
                 radius,
                 ..
             } => 2 * *radius as i64 + 1,
-            Work::Copy => 1,
+            Work::Copy | Work::Map(_) => 1,
             // As many rows as the widest vector has lanes are turned at a time.
             _ => 16,
         }
@@ -116,7 +137,21 @@ pub struct RowGraph {
     pub(super) values: Vec<ValueInfo>,
     pub(super) steps: Vec<Step>,
     pub(super) inputs: usize,
+    pub(super) lists: usize,
     pub(super) outputs: usize,
+}
+
+/// A list of numbers in a [`RowGraph`]: computed earlier, given when it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct List(usize);
+
+/// What an expression reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// An image.
+    Image(Value),
+    /// Numbers.
+    List(List),
 }
 
 impl RowGraph {
@@ -132,11 +167,9 @@ impl RowGraph {
 
     fn step(&mut self, work: Work, from: &[Value], dtype: DType, place: Place) -> Value {
         let made = self.add(dtype, place, Some(self.steps.len()));
-        self.steps.push(Step {
-            work,
-            from: from.iter().map(|value| value.0).collect(),
-            to: vec![made.0],
-        });
+        let from = from.iter().map(|value| value.0).collect();
+        let step = Step::new(work, from, vec![made.0], &self.values);
+        self.steps.push(step);
         made
     }
 
@@ -144,6 +177,107 @@ impl RowGraph {
     pub fn input(&mut self, dtype: DType) -> Value {
         self.inputs += 1;
         self.add(dtype, Place::Input(self.inputs - 1), None)
+    }
+
+    /// The next list of numbers.
+    pub fn list(&mut self) -> List {
+        self.lists += 1;
+        List(self.lists - 1)
+    }
+
+    /// An expression of pixels at fixed offsets. `reads` are its inputs in order, of the element
+    /// types it was made for; `numbers` its numbers.
+    ///
+    /// `None` when rows do not suffice for it: it reads at computed positions, or pixels of other
+    /// planes of something that is not an input, or makes more than eight images.
+    pub fn map(&mut self, dag: &Dag, reads: &[Reads], numbers: &[Datum]) -> Option<Vec<Value>> {
+        let tape = Tape::new(dag)?;
+        let operands: Vec<Operand> = reads
+            .iter()
+            .map(|read| match read {
+                Reads::Image(value) => Operand::Value(value.0),
+                Reads::List(list) => Operand::List(list.0),
+            })
+            .collect();
+        let map = Map::new(tape, operands, numbers.to_vec());
+        let planes = map.tape.reads().iter().all(|read| {
+            let place = self.values[map.value(read.image)].place;
+            read.offset[0] == 0 || matches!(place, Place::Input(_))
+        });
+        if !planes || map.tape.outputs().len() > MOST {
+            return None;
+        }
+        let at = Some(self.steps.len());
+        let dtypes = map.tape.outputs().to_vec();
+        let made: Vec<Value> = dtypes
+            .into_iter()
+            .map(|dtype| self.add(dtype, Place::Ring, at))
+            .collect();
+        let mut from: Vec<usize> = map
+            .tape
+            .reads()
+            .iter()
+            .map(|read| map.value(read.image))
+            .collect();
+        from.sort_unstable();
+        from.dedup();
+        let to = made.iter().map(|value| value.0).collect();
+        let step = Step::new(Work::Map(Box::new(map)), from, to, &self.values);
+        self.steps.push(step);
+        Some(made)
+    }
+
+    /// Expressions write outputs themselves where nothing else reads any of their results: other
+    /// steps may want rows beyond those of a strip.
+    pub(super) fn shorten(&mut self) {
+        let mut skipped = vec![false; self.steps.len()];
+        for maker in 0..self.steps.len() {
+            if !matches!(self.steps[maker].work, Work::Map(_)) {
+                continue;
+            }
+            let writers: Vec<Option<usize>> = self.steps[maker]
+                .to
+                .iter()
+                .map(|&value| self.writer(value))
+                .collect();
+            if writers.contains(&None) {
+                continue;
+            }
+            for (at, writer) in writers.into_iter().flatten().enumerate() {
+                let (from, to) = (self.steps[maker].to[at], self.steps[writer].to[0]);
+                self.values[from].place = self.values[to].place;
+                self.values[to].place = Place::Ring;
+                skipped[writer] = true;
+            }
+        }
+        let mut new = 0;
+        let numbers: Vec<usize> = skipped
+            .iter()
+            .map(|&skipped| {
+                new += usize::from(!skipped);
+                new - usize::from(!skipped)
+            })
+            .collect();
+        for value in &mut self.values {
+            value.step = value
+                .step
+                .filter(|&step| !skipped[step])
+                .map(|step| numbers[step]);
+        }
+        let mut skip = skipped.into_iter();
+        self.steps.retain(|_| !skip.next().unwrap_or(false));
+    }
+
+    /// The step that does nothing but write a value to an output, when it is all that reads it.
+    fn writer(&self, value: usize) -> Option<usize> {
+        let mut readers = (0..self.steps.len()).filter(|&at| self.steps[at].from.contains(&value));
+        let reader = readers.next().filter(|_| readers.next().is_none())?;
+        let step = &self.steps[reader];
+        let (from, to) = (&self.values[value], &self.values[step.to[0]]);
+        let writes = matches!(step.work, Work::Copy)
+            && matches!(to.place, Place::Output(_))
+            && from.dtype == to.dtype;
+        writes.then_some(reader)
     }
 
     /// An element type.

@@ -5,6 +5,7 @@
 //! Strips of rows are worked on in parallel; each makes the few rows around it again.
 
 mod graph;
+mod map;
 mod schedule;
 mod strip;
 #[cfg(test)]
@@ -13,7 +14,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-pub use graph::{Axis, RowGraph, Value, real};
+pub use graph::{Axis, List, Reads, RowGraph, Value, real};
 
 use super::image::{Image, ImageMut};
 use super::lanes::Level;
@@ -36,7 +37,16 @@ impl RowGraph {
     }
 
     /// Makes it run on a given instruction set.
-    pub fn finish_on(self, level: Level) -> RowEngine {
+    ///
+    /// # Panics
+    /// When some steps wrap around from row to row and others treat the edge otherwise: such steps
+    /// cannot share a pass.
+    pub fn finish_on(mut self, level: Level) -> RowEngine {
+        self.shorten();
+        assert!(
+            !self.wraps() || self.all_wrap(),
+            "steps that wrap around and steps that do not cannot share a pass over rows"
+        );
         let halo = self.halo() as usize;
         RowEngine {
             graph: self,
@@ -45,6 +55,13 @@ impl RowGraph {
             arenas: Mutex::default(),
         }
     }
+}
+
+/// What a run is given.
+#[derive(Clone, Copy, Debug)]
+struct Given<'a> {
+    inputs: &'a [Image<'a>],
+    lists: &'a [&'a [f64]],
 }
 
 /// A part of a plane.
@@ -104,12 +121,22 @@ impl RowEngine {
     /// When images are missing, differ in extents or are not of the element types the graph was
     /// made for.
     pub fn run(&self, inputs: &[Image<'_>], outputs: Vec<ImageMut<'_>>) {
+        self.run_with(inputs, &[], outputs);
+    }
+
+    /// The same with lists of numbers.
+    ///
+    /// # Panics
+    /// As [`RowEngine::run`], or when a list or a number of one is missing.
+    pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
+        assert_eq!(lists.len(), self.graph.lists, "lists of numbers");
         let dims = self.check(inputs, &outputs);
         if dims.contains(&0) {
             return;
         }
         let strips = Strips::new(dims[0], dims[1], self.halo);
-        self.share(inputs, outputs, strips, 0..strips.count());
+        let given = Given { inputs, lists };
+        self.share(given, outputs, strips, 0..strips.count());
     }
 
     fn check(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>]) -> [usize; 3] {
@@ -129,7 +156,7 @@ impl RowEngine {
 
     fn share(
         &self,
-        inputs: &[Image<'_>],
+        given: Given<'_>,
         mut outputs: Vec<ImageMut<'_>>,
         strips: Strips,
         these: Range<usize>,
@@ -140,14 +167,7 @@ impl RowEngine {
             let y = first % strips.rows;
             let rows = outputs[0].dims()[1];
             let mut arena = self.take();
-            arena.run(
-                &self.graph,
-                self.level,
-                inputs,
-                &mut outputs,
-                z,
-                y..y + rows,
-            );
+            arena.run(&self.graph, self.level, given, &mut outputs, z, y..y + rows);
             self.give(arena);
             return;
         }
@@ -158,8 +178,8 @@ impl RowEngine {
             .map(|output| output.split_rows(rows))
             .unzip();
         rayon::join(
-            || self.share(inputs, first, strips, these.start..middle),
-            || self.share(inputs, rest, strips, middle..these.end),
+            || self.share(given, first, strips, these.start..middle),
+            || self.share(given, rest, strips, middle..these.end),
         );
     }
 

@@ -30,6 +30,14 @@ impl RowGraph {
         })
     }
 
+    /// Do all steps that read other rows wrap around?
+    pub(super) fn all_wrap(&self) -> bool {
+        self.steps.iter().all(|step| {
+            let (before, after, boundary) = step.reach();
+            boundary == Boundary::Wrap || before + after == 0
+        })
+    }
+
     /// Prepares to make the rows `strip` of every output of an image of `rows` rows.
     pub(super) fn begin(&self, strip: Range<i64>, rows: i64, progress: &mut Progress) {
         let count = self.steps.len();

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use warploom_core::DType;
+
 use crate::Boundary;
 
 use super::super::block::{Block, Rows, RowsMut, stride};
@@ -11,7 +13,9 @@ use super::super::pixel::{Pixel, cast};
 use super::super::taps::{self, Taps};
 use super::super::turn::Turn;
 use super::super::window::{self, Fold};
+use super::Given;
 use super::graph::{Axis, Place, RowGraph, Step, Weights, Work};
+use super::map::{Around, MapMemory, Operand};
 use super::schedule::{BATCH, Progress};
 
 /// Memory of one strip.
@@ -20,12 +24,13 @@ pub(super) struct Arena {
     rings: Vec<Ring>,
     progress: Progress,
     kept: Vec<usize>,
+    maps: Vec<MapMemory>,
     scratch: Scratch,
 }
 
 /// The rows of a value that are still needed; row `y` is at `y` modulo their number.
 #[derive(Debug, Default)]
-struct Ring {
+pub(super) struct Ring {
     block: Block,
     rows: usize,
     stride: usize,
@@ -34,6 +39,17 @@ struct Ring {
 impl Ring {
     fn start(&self, y: i64) -> usize {
         y.rem_euclid(self.rows as i64) as usize * self.stride
+    }
+
+    /// A row's bytes.
+    pub(super) fn bytes(&self, dtype: DType, y: i64) -> &[u8] {
+        &self.block.as_slice()[self.start(y) * dtype.bytes() as usize..]
+    }
+
+    /// A row's bytes, to write.
+    pub(super) fn bytes_mut(&mut self, dtype: DType, y: i64) -> &mut [u8] {
+        let start = self.start(y) * dtype.bytes() as usize;
+        &mut self.block.as_mut_slice()[start..]
     }
 
     /// A row of zeros behind the others.
@@ -51,27 +67,18 @@ struct Scratch {
     turn: Turn,
 }
 
-/// What is the same for all steps of a strip.
-struct Around<'a, 'b> {
-    level: Level,
-    inputs: &'a [Image<'b>],
-    dims: [usize; 3],
-    z: usize,
-    /// The first row of the outputs.
-    top: i64,
-}
-
 impl Arena {
     /// Makes rows `strip` of plane `z`; `outputs` begin at its first row.
     pub(super) fn run(
         &mut self,
         graph: &RowGraph,
         level: Level,
-        inputs: &[Image<'_>],
+        given: Given<'_>,
         outputs: &mut [ImageMut<'_>],
         z: usize,
         strip: Range<usize>,
     ) {
+        let Given { inputs, lists } = given;
         let dims = inputs
             .first()
             .map_or_else(|| outputs[0].dims(), Image::dims);
@@ -92,6 +99,18 @@ impl Arena {
             z,
             top: strip.start,
         };
+        self.maps.resize_with(graph.steps.len(), MapMemory::default);
+        for (step, memory) in graph.steps.iter().zip(&mut self.maps) {
+            if let Work::Map(map) = &step.work {
+                let list = |image: u32, index: u32| match map.operands[image as usize] {
+                    Operand::List(list) => lists[list][index as usize],
+                    Operand::Value(_) => unreachable!("an image is no list of numbers"),
+                };
+                let extents = dims.map(|extent| extent as i32);
+                map.tape
+                    .prepare(&mut memory.slots, &map.numbers, &list, extents);
+            }
+        }
         graph.begin(strip.clone(), rows, &mut self.progress);
         let mut to = strip.start;
         while to < strip.end {
@@ -104,7 +123,12 @@ impl Arena {
                 }
                 let cut = step.to.iter().copied().min().unwrap_or(0);
                 let (before, after) = self.rings.split_at_mut(cut);
-                around.step(graph, step, before, after, outputs, rows, &mut self.scratch);
+                if let Work::Map(map) = &step.work {
+                    let memory = &mut self.maps[at];
+                    map.run(graph, step, &around, before, after, outputs, rows, memory);
+                } else {
+                    around.step(graph, step, before, after, outputs, rows, &mut self.scratch);
+                }
                 self.progress.done[at] = self.progress.target[at];
             }
         }
@@ -134,6 +158,7 @@ impl Around<'_, '_> {
     ) {
         let from = step.from[0];
         match &step.work {
+            Work::Map(_) => unreachable!("expressions run by themselves"),
             Work::Copy => self.copy(graph, step, before, after, outputs, rows),
             Work::Taps {
                 axis,

@@ -9,8 +9,9 @@ use super::super::lanes::{Level, levels};
 use super::super::taps::Taps;
 use super::super::window::Fold;
 use super::super::{Pixel, View, ViewMut};
-use super::{Axis, RowGraph};
+use super::{Axis, Reads, RowGraph};
 use crate::Boundary;
+use crate::expr::{Dag, Datum, Evaluator, Graph, Pixels, Source, Ty};
 
 /// An image that is easy to index.
 #[derive(Clone, Debug)]
@@ -311,5 +312,65 @@ proptest! {
             prop_assert_eq!(bits(&one), bits(&sums.data));
             prop_assert_eq!(bits(&two), bits(&least.data));
         }
+    }
+
+    #[test]
+    fn expressions_read_neighbours_of_inputs_and_of_values(
+        seed: u64, dims in dims(), rule in rules(), threads in 1..3_usize,
+        offsets in prop::collection::vec((-1..=1_i32, -5..=5_i32, -9..=9_i32), 1..6),
+    ) {
+        let image = some_image(seed, dims, |bits| bits as u16);
+        let extents = dims.map(|n| n as u64);
+        // The first expression reads the input anywhere, the second only other rows of the first.
+        let build = |dtype: DType, offsets: &[[i32; 3]]| {
+            let graph = Graph::new();
+            let source = graph.input(dtype);
+            let list = graph.input(DType::F64);
+            let factor = graph.param(Ty::F32) + graph.scalar(list, 1).cast(Ty::F32);
+            let sum = offsets.iter().map(|&offset| graph.near(source, offset, rule).cast(Ty::F32));
+            let sum = sum.reduce(|a, b| a * 0.75 + b).unwrap();
+            let [_, y, x] = graph.coords();
+            let result = sum * factor + (y * 3 + x).cast(Ty::F32);
+            Dag::new(&graph, &[(result, DType::F32), (result * 0.5, DType::I16)])
+        };
+        let all: Vec<[i32; 3]> = offsets.iter().map(|&(z, y, x)| [z, y, x]).collect();
+        let flat: Vec<[i32; 3]> = offsets.iter().map(|&(_, y, x)| [0, y, x]).collect();
+        let (first, second) = (build(DType::U16, &all), build(DType::F32, &flat));
+        let numbers = [Datum::F32(0.125)];
+        let list = [9.0, 1.5];
+        let pixels = |bytes, dtype| [Source::Image(Pixels::packed(bytes, dtype, extents)), Source::List(&list)];
+        let sources = pixels(bytemuck::cast_slice(&image.data), DType::U16);
+        let one = Evaluator::new(&first, &numbers, &sources, extents).all();
+        // Its bytes need not be aligned, as those of a view must be.
+        let sources = pixels(&one[0], DType::F32);
+        let two = Evaluator::new(&second, &numbers, &sources, extents).all();
+
+        let mut graph = RowGraph::new();
+        let value = graph.input(DType::U16);
+        let numbers_in = graph.list();
+        let made = graph.map(&first, &[Reads::Image(value), Reads::List(numbers_in)], &numbers).unwrap();
+        let last = graph.map(&second, &[Reads::Image(made[0]), Reads::List(numbers_in)], &numbers).unwrap();
+        graph.output(made[1], DType::I16);
+        graph.output(last[0], DType::F32);
+        graph.output(last[1], DType::I16);
+        graph.output(made[0], DType::F32);
+        let engine = graph.finish();
+        let count = image.data.len();
+        let (mut a, mut b, mut c, mut d) = (vec![0_i16; count], vec![0.0_f32; count], vec![0_i16; count], vec![0.0_f32; count]);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| engine.run_with(
+            &[View::packed(&image.data, dims).into()],
+            &[&list],
+            vec![
+                ViewMut::packed(&mut a, dims).into(),
+                ViewMut::packed(&mut b, dims).into(),
+                ViewMut::packed(&mut c, dims).into(),
+                ViewMut::packed(&mut d, dims).into(),
+            ],
+        ));
+        prop_assert_eq!(bytemuck::cast_slice::<_, u8>(&d), &one[0]);
+        prop_assert_eq!(bytemuck::cast_slice::<_, u8>(&a), &one[1]);
+        prop_assert_eq!(bytemuck::cast_slice::<_, u8>(&b), &two[0]);
+        prop_assert_eq!(bytemuck::cast_slice::<_, u8>(&c), &two[1]);
     }
 }

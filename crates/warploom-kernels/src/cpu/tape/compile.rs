@@ -149,7 +149,12 @@ impl<'a> Maker<'a> {
 
     /// The row an image is read from at an offset.
     fn row(&mut self, id: Id) -> u16 {
-        let Node::Load { image, at, boundary } = self.nodes[id as usize] else {
+        let Node::Load {
+            image,
+            at,
+            boundary,
+        } = self.nodes[id as usize]
+        else {
             unreachable!("only loads have rows")
         };
         let read = Read {
@@ -282,7 +287,9 @@ impl<'a> Maker<'a> {
     fn gather(&mut self, ids: [Id; 3]) -> (usize, [Src; 3]) {
         let missing = |maker: &mut Self, id: Id| maker.source(id).is_none();
         // What is in the accumulator already stays there when all others can be had.
-        let mut last = self.here.and_then(|id| ids.iter().position(|&other| other == id));
+        let mut last = self
+            .here
+            .and_then(|id| ids.iter().position(|&other| other == id));
         for place in 0..3 {
             if missing(self, ids[place]) && self.here != Some(ids[place]) {
                 last = Some(place);
@@ -370,7 +377,13 @@ impl<'a> Maker<'a> {
             let (a_at, b_at) = (self.settle(a), self.settle(b));
             let to = self.slot(ty);
             let signed = ty == Ty::I32;
-            self.code.push(Ins::Slow { op, signed, a: a_at, b: b_at, to });
+            self.code.push(Ins::Slow {
+                op,
+                signed,
+                a: a_at,
+                b: b_at,
+                to,
+            });
             self.spend(a);
             self.spend(b);
             self.arrive(id, to);
@@ -384,7 +397,10 @@ impl<'a> Maker<'a> {
         let from = self.ty(a);
         if from == Ty::F64 {
             let (a_at, slot) = (self.wide(a), self.slot(to));
-            self.code.push(Ins::Wide { op: Wide::To(to, a_at), to: slot });
+            self.code.push(Ins::Wide {
+                op: Wide::To(to, a_at),
+                to: slot,
+            });
             self.spend(a);
             self.arrive(id, slot);
             return;
@@ -420,9 +436,15 @@ impl<'a> Maker<'a> {
             Node::Select(cond, a, b) => {
                 let cond_at = self.settle(cond);
                 let (a_at, b_at) = (self.wide(a), self.wide(b));
-                (Wide::Select(cond_at, a_at, b_at), [Some(cond), Some(a), Some(b)])
+                (
+                    Wide::Select(cond_at, a_at, b_at),
+                    [Some(cond), Some(a), Some(b)],
+                )
             }
-            Node::Cast(_, a) => (Wide::From(self.ty(a), self.settle(a)), [Some(a), None, None]),
+            Node::Cast(_, a) => (
+                Wide::From(self.ty(a), self.settle(a)),
+                [Some(a), None, None],
+            ),
             _ => unreachable!("no other node has 64 bits and differs from pixel to pixel"),
         };
         let to = self.slot(Ty::F64);

@@ -184,7 +184,10 @@ pub(super) enum Ins {
     /// The accumulator becomes the operand.
     Take(Src),
     /// The accumulator becomes a row of small integers, as `i32`, or else as `f32`.
-    Widen { row: u16, float: bool },
+    Widen {
+        row: u16,
+        float: bool,
+    },
     /// The accumulator becomes a position along z, y or x.
     Coord(u8),
     /// The accumulator is put down.
@@ -204,8 +207,20 @@ pub(super) enum Ins {
     /// The accumulator is written to an output.
     Put(u16),
     /// A wide slot is written to an output.
-    PutWide { out: u16, slot: u16 },
-    Wide { op: Wide, to: u16 },
+    PutWide {
+        out: u16,
+        slot: u16,
+    },
+    Wide {
+        op: Wide,
+        to: u16,
+    },
     /// Whole-number division, number by number, from slot to slot.
-    Slow { op: Bin, signed: bool, a: u16, b: u16, to: u16 },
+    Slow {
+        op: Bin,
+        signed: bool,
+        a: u16,
+        b: u16,
+        to: u16,
+    },
 }

@@ -50,11 +50,19 @@ pub(super) fn row<S: Simd>(
         many.resize(rows.len(), RowIn::U8(&[]));
         &mut many
     };
-    for ((copy, row), memory) in short.iter_mut().zip(rows).zip(inputs.chunks_exact_mut(SLOT)) {
+    for ((copy, row), memory) in short
+        .iter_mut()
+        .zip(rows)
+        .zip(inputs.chunks_exact_mut(SLOT))
+    {
         *copy = row.tail(x, memory);
     }
     let mut ends: [RowOut<'_>; 8] = std::array::from_fn(|_| RowOut::U8(&mut []));
-    for ((end, out), memory) in ends.iter_mut().zip(&*outs).zip(results.chunks_exact_mut(SLOT)) {
+    for ((end, out), memory) in ends
+        .iter_mut()
+        .zip(&*outs)
+        .zip(results.chunks_exact_mut(SLOT))
+    {
         *end = out.like(memory);
     }
     let ends = &mut ends[..outs.len()];
@@ -65,7 +73,13 @@ pub(super) fn row<S: Simd>(
 }
 
 #[inline(always)]
-fn source<'a>(src: Src, memory: &'a [f32], rows: &[RowIn<'a>], x: usize, count: usize) -> &'a [f32] {
+fn source<'a>(
+    src: Src,
+    memory: &'a [f32],
+    rows: &[RowIn<'a>],
+    x: usize,
+    count: usize,
+) -> &'a [f32] {
     match src {
         Src::Slot(slot) => &memory[usize::from(slot) * SLOT..][..count],
         Src::Row(row) => &rows[usize::from(row)].words()[x..x + count],
@@ -107,7 +121,8 @@ fn piece<S: Simd>(
                 let a = source(a, memory, rows, x, count);
                 let b = source(b, memory, rows, x, count);
                 for (i, value) in acc.iter_mut().enumerate() {
-                    let (a, b): (S::f32s, S::f32s) = (load(simd, a, i * lanes), load(simd, b, i * lanes));
+                    let (a, b): (S::f32s, S::f32s) =
+                        (load(simd, a, i * lanes), load(simd, b, i * lanes));
                     *value = value.mul_add_precise(a, b);
                 }
             }
@@ -156,12 +171,19 @@ fn piece<S: Simd>(
             Ins::Put(out) => put::<S>(&acc, &mut outs[usize::from(out)], x),
             Ins::PutWide { out, slot } => {
                 if let RowOut::Wide(row) = &mut outs[usize::from(out)] {
-                    let slot: &[f64] = bytemuck::cast_slice(&memory[usize::from(slot) * SLOT..][..2 * count]);
+                    let slot: &[f64] =
+                        bytemuck::cast_slice(&memory[usize::from(slot) * SLOT..][..2 * count]);
                     row[x..x + count].copy_from_slice(slot);
                 }
             }
             Ins::Wide { op, to } => wide::run(simd, op, to, memory, rows, x, count),
-            Ins::Slow { op, signed, a, b, to } => wide::slow(op, signed, [a, b, to], memory, count),
+            Ins::Slow {
+                op,
+                signed,
+                a,
+                b,
+                to,
+            } => wide::slow(op, signed, [a, b, to], memory, count),
         }
     }
 }
@@ -287,7 +309,11 @@ fn widen<S: Simd>(simd: S, row: &RowIn<'_>, x: usize, float: bool) -> Acc<S> {
             std::array::from_fn(|i| {
                 let part = &$row[x + i * S::f32s::LEN..][..S::f32s::LEN];
                 let numbers = S::i32s::from_fn(simd, |lane| i32::from(part[lane]));
-                if float { numbers.to_float() } else { numbers.bitcast() }
+                if float {
+                    numbers.to_float()
+                } else {
+                    numbers.bitcast()
+                }
             })
         };
     }

@@ -9,7 +9,9 @@ use crate::expr::{Bin, Dag, Datum, Evaluator, Ex, Graph, Node, Pixels, Source, T
 
 /// Numbers that are likely to find a fault.
 fn number(ty: Ty, pick: u64) -> f64 {
-    let odd = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 3.5, -7.25, 255.0, 256.0, 65_535.0, 1e9, -1e9, 1e-40];
+    let odd = [
+        0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 3.5, -7.25, 255.0, 256.0, 65_535.0, 1e9, -1e9, 1e-40,
+    ];
     let value: f64 = odd[(pick % odd.len() as u64) as usize];
     match ty {
         Ty::I32 => value.trunc(),
@@ -41,8 +43,27 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
         } else {
             b
         };
-        let uns = [Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Ceil, Un::Round, Un::IsNan];
-        let bins = [Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::Min, Bin::Max, Bin::Lt, Bin::Le, Bin::Eq, Bin::Ne];
+        let uns = [
+            Un::Neg,
+            Un::Abs,
+            Un::Sqrt,
+            Un::Floor,
+            Un::Ceil,
+            Un::Round,
+            Un::IsNan,
+        ];
+        let bins = [
+            Bin::Add,
+            Bin::Sub,
+            Bin::Mul,
+            Bin::Div,
+            Bin::Min,
+            Bin::Max,
+            Bin::Lt,
+            Bin::Le,
+            Bin::Eq,
+            Bin::Ne,
+        ];
         let bits = [Bin::And, Bin::Or, Bin::Xor];
         let at = (pick >> 40) as usize;
         let float = a.ty().is_float();
@@ -51,7 +72,12 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
             (_, Ty::Bool) if pick % 8 == 2 => graph.add(Node::Bin(bits[at % 3], a.id(), b.id())),
             (_, Ty::Bool) => {
                 let yes = terms[at % terms.len()];
-                let no = terms.iter().rev().find(|t| t.ty() == yes.ty()).copied().unwrap_or(yes);
+                let no = terms
+                    .iter()
+                    .rev()
+                    .find(|t| t.ty() == yes.ty())
+                    .copied()
+                    .unwrap_or(yes);
                 a.select(yes, no)
             }
             (0, _) if float => graph.add(Node::Un(uns[at % 7], a.id())),
@@ -79,7 +105,9 @@ fn bytes(dtype: DType, seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed | 1;
     let mut all = Vec::new();
     for i in 0..count {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(99);
         let bits = state >> 20;
         let value = match i % 5 {
             0 => number(Ty::F64, bits),
@@ -136,7 +164,12 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
         tape.run(level, &mut slots, &rows, &mut outs, [0, 0], width);
         for ((result, expected), &dtype) in results.iter().zip(&expected).zip(tape.outputs()) {
             let result: &[u8] = bytemuck::cast_slice(result);
-            prop_assert!(same(dtype, &result[..expected.len()], expected), "{:?} {:?}", level, tape.code);
+            prop_assert!(
+                same(dtype, &result[..expected.len()], expected),
+                "{:?} {:?}",
+                level,
+                tape.code
+            );
         }
     }
     Ok(())
@@ -168,9 +201,21 @@ proptest! {
 fn functions_run_on_tapes() {
     for ty in [Ty::F32, Ty::F64] {
         let graph = Graph::new();
-        let dtype = if ty == Ty::F32 { DType::F32 } else { DType::F64 };
-        let (a, b) = (graph.pixel(graph.input(dtype)), graph.pixel(graph.input(dtype)));
-        let outputs = [(a.exp(), dtype), (a.log(), dtype), (a.pow(b), dtype), (a.log1p(), DType::U8)];
+        let dtype = if ty == Ty::F32 {
+            DType::F32
+        } else {
+            DType::F64
+        };
+        let (a, b) = (
+            graph.pixel(graph.input(dtype)),
+            graph.pixel(graph.input(dtype)),
+        );
+        let outputs = [
+            (a.exp(), dtype),
+            (a.log(), dtype),
+            (a.pow(b), dtype),
+            (a.log1p(), DType::U8),
+        ];
         check(&Dag::new(&graph, &outputs), 5, 777).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use super::{Image, ImageMut, View, ViewMut, around, pixelwise, places, things, w
 use crate::flow::{Combine, Flow, Node, Prim, ValueKind, Weights};
 
 /// A value's bytes as an image to read; a list is one row.
-fn image<'a>(kind: &ValueKind, bytes: &'a [u8]) -> Image<'a> {
+pub(super) fn image<'a>(kind: &ValueKind, bytes: &'a [u8]) -> Image<'a> {
     let dims = kind.dims().map(|n| n as usize);
     let count = kind.bytes() as usize;
     with_type!(
@@ -21,7 +21,7 @@ fn image<'a>(kind: &ValueKind, bytes: &'a [u8]) -> Image<'a> {
 }
 
 /// A value's bytes as an image to write; a list is one row.
-fn image_mut<'a>(kind: &ValueKind, bytes: &'a mut [u8]) -> ImageMut<'a> {
+pub(super) fn image_mut<'a>(kind: &ValueKind, bytes: &'a mut [u8]) -> ImageMut<'a> {
     let dims = kind.dims().map(|n| n as usize);
     let count = kind.bytes() as usize;
     with_type!(
@@ -84,7 +84,7 @@ pub(super) fn run(flow: &Flow, node: &Node, inputs: &[&[u8]], outputs: &mut [&mu
     }
 }
 
-fn weights(weights: &Weights) -> Taps<f64> {
+pub(super) fn weights(weights: &Weights) -> Taps<f64> {
     match weights {
         Weights::Even(w) => Taps::Symmetric(w.clone()),
         Weights::Odd(w) => Taps::Antisymmetric(w.clone()),

@@ -28,6 +28,7 @@ mod around;
 pub mod binary;
 pub mod blend;
 mod block;
+pub mod chain;
 pub mod convolve;
 pub mod deconvolve;
 pub mod depth;
@@ -61,6 +62,7 @@ pub mod watershed;
 mod whole;
 pub mod window;
 
+pub use chain::Chain;
 pub use engine::Engine;
 pub use image::{Image, ImageMut};
 pub use pixel::{Pixel, Real};

@@ -141,27 +141,21 @@ impl Map {
                 let dtype = graph.values[value].dtype;
                 let length = width * dtype.bytes() as usize;
                 let [dz, dy, _] = read.offset.map(i64::from);
-                let found = match graph.values[value].place {
-                    Place::Input(at) => {
-                        let z = read
-                            .boundary
-                            .source(around.z as i64 + dz, around.dims[0] as i64);
-                        let y = read.boundary.source(i64::from(place[1]) + dy, ny as i64);
-                        z.zip(y).map(|(z, y)| {
-                            with_image!(&around.inputs[at], view =>
-                                bytemuck::cast_slice(view.row(z as usize, y as usize)))
-                        })
-                    }
-                    _ => {
-                        // Where rows wrap around they are numbered on beyond the ends.
-                        let at = match read.boundary {
-                            rule if dy != 0 && rule != Boundary::Wrap => {
-                                rule.source(y + dy, ny as i64)
-                            }
-                            _ => Some(y + dy),
-                        };
-                        at.map(|y| before[value].bytes(dtype, y))
-                    }
+                let found = if let Place::Input(at) = graph.values[value].place {
+                    let z = around.z as i64 + dz;
+                    let z = read.boundary.source(z, around.dims[0] as i64);
+                    let y = read.boundary.source(i64::from(place[1]) + dy, ny as i64);
+                    z.zip(y).map(|(z, y)| {
+                        with_image!(&around.inputs[at], view =>
+                            bytemuck::cast_slice(view.row(z as usize, y as usize)))
+                    })
+                } else {
+                    // Where rows wrap around they are numbered on beyond the ends.
+                    let at = match read.boundary {
+                        rule if dy != 0 && rule != Boundary::Wrap => rule.source(y + dy, ny as i64),
+                        _ => Some(y + dy),
+                    };
+                    at.map(|y| before[value].bytes(dtype, y))
                 };
                 (dtype, &found.unwrap_or(zeros)[..length])
             };

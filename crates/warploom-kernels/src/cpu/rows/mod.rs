@@ -76,13 +76,19 @@ struct Strips {
 impl Strips {
     fn new(planes: usize, rows: usize, halo: usize) -> Self {
         let threads = rayon::current_num_threads();
-        // Several strips per thread even out the load; but each makes its halo again.
-        let wanted = (4 * threads).div_ceil(planes.max(1));
-        let most = rows / (10 * halo + 32);
-        let mut per_plane = wanted.min(most).max(1);
-        if planes == 1 && per_plane > threads {
-            per_plane -= per_plane % threads;
-        }
+        // More strips even out the load of the threads; but each makes its halo again.
+        let cost = |per_plane: &usize| {
+            let rounds = (planes * per_plane).div_ceil(threads);
+            let strips = rounds * (rows.div_ceil(*per_plane) + halo / 2 + 4);
+            // A thread that was held up costs a strip.
+            (strips + rows.div_ceil(*per_plane) / 4, *per_plane)
+        };
+        let most = (8 * threads).div_ceil(planes.max(1)).min(rows.div_ceil(16));
+        let per_plane = if threads == 1 {
+            1
+        } else {
+            (1..=most.max(1)).min_by_key(cost).unwrap_or(1)
+        };
         Self {
             planes,
             rows,

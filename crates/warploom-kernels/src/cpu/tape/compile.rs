@@ -218,13 +218,11 @@ impl<'a> Maker<'a> {
         if self.ty(id) == Ty::F64 {
             return self.wide(id);
         }
-        match self.source(id) {
-            Some(Src::Slot(slot)) => slot,
-            _ => {
-                self.compute(id);
-                self.keep(id)
-            }
+        if let Some(Src::Slot(slot)) = self.source(id) {
+            return slot;
         }
+        self.compute(id);
+        self.keep(id)
     }
 
     /// The accumulator is now `id`; it is put down when more than one needs it.
@@ -261,7 +259,9 @@ impl<'a> Maker<'a> {
                     1 => Ins::MulAdd(a_at, c_at),
                     _ => Ins::AddMul(a_at, b_at),
                 });
-                [a, b, c].into_iter().for_each(|id| self.spend(id));
+                for id in [a, b, c] {
+                    self.spend(id);
+                }
             }
             Node::Select(cond, a, b) => {
                 let (last, [cond_at, a_at, b_at]) = self.gather([cond, a, b]);
@@ -270,7 +270,9 @@ impl<'a> Maker<'a> {
                     1 => Ins::ChooseThis(cond_at, b_at),
                     _ => Ins::ChooseThat(cond_at, a_at),
                 });
-                [cond, a, b].into_iter().for_each(|id| self.spend(id));
+                for id in [cond, a, b] {
+                    self.spend(id);
+                }
             }
             Node::Cast(to, a) => self.cast(to, a, id),
             Node::Const(..)
@@ -290,16 +292,16 @@ impl<'a> Maker<'a> {
         let mut last = self
             .here
             .and_then(|id| ids.iter().position(|&other| other == id));
-        for place in 0..3 {
-            if missing(self, ids[place]) && self.here != Some(ids[place]) {
+        for (place, &id) in ids.iter().enumerate() {
+            if missing(self, id) && self.here != Some(id) {
                 last = Some(place);
             }
         }
         let last = last.unwrap_or(0);
         let twice = (0..3).any(|place| place != last && ids[place] == ids[last]);
-        for place in 0..3 {
-            if place != last && ids[place] != ids[last] {
-                self.ready(ids[place]);
+        for (place, &id) in ids.iter().enumerate() {
+            if place != last && id != ids[last] {
+                self.ready(id);
             }
         }
         self.compute(ids[last]);

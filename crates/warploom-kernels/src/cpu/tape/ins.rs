@@ -96,10 +96,11 @@ impl Op {
             (Bin::Le, Ty::U32) => [Self::LeU, Self::GeU],
             (Bin::Eq, Ty::I32 | Ty::U32 | Ty::Bool) => [Self::EqI, Self::EqI],
             (Bin::Ne, Ty::I32 | Ty::U32) => [Self::NeI, Self::NeI],
-            (Bin::Ne | Bin::Xor, Ty::Bool) => [Self::Xor, Self::Xor],
+            (Bin::Ne, Ty::Bool) | (Bin::Xor, Ty::I32 | Ty::U32 | Ty::Bool) => {
+                [Self::Xor, Self::Xor]
+            }
             (Bin::And, Ty::I32 | Ty::U32 | Ty::Bool) => [Self::And, Self::And],
             (Bin::Or, Ty::I32 | Ty::U32 | Ty::Bool) => [Self::Or, Self::Or],
-            (Bin::Xor, Ty::I32 | Ty::U32) => [Self::Xor, Self::Xor],
             _ => return None,
         })
     }

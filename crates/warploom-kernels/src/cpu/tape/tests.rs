@@ -64,12 +64,12 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
             Bin::Eq,
             Bin::Ne,
         ];
-        let bits = [Bin::And, Bin::Or, Bin::Xor];
+        let logic = [Bin::And, Bin::Or, Bin::Xor];
         let at = (pick >> 40) as usize;
         let float = a.ty().is_float();
         let new = match (pick % 8, a.ty()) {
-            (0, Ty::Bool) | (1, Ty::Bool) => !a,
-            (_, Ty::Bool) if pick % 8 == 2 => graph.add(Node::Bin(bits[at % 3], a.id(), b.id())),
+            (0 | 1, Ty::Bool) => !a,
+            (_, Ty::Bool) if pick % 8 == 2 => graph.add(Node::Bin(logic[at % 3], a.id(), b.id())),
             (_, Ty::Bool) => {
                 let yes = terms[at % terms.len()];
                 let no = terms
@@ -83,7 +83,7 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
             (0, _) if float => graph.add(Node::Un(uns[at % 7], a.id())),
             (0, Ty::I32) => graph.add(Node::Un([Un::Neg, Un::Abs, Un::Not][at % 3], a.id())),
             (1, _) if float => a.fma(b, same[at % same.len()]),
-            (1, _) => graph.add(Node::Bin(bits[at % 3], a.id(), b.id())),
+            (1, _) => graph.add(Node::Bin(logic[at % 3], a.id(), b.id())),
             (2, Ty::F32) => a.cast(Ty::F64),
             (2, Ty::F64) => a.cast(Ty::F32),
             (2, _) => a.cast([Ty::F32, Ty::F64][at % 2]),

@@ -42,9 +42,9 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
         }),
         Prim::Convolve { mirrored, boundary } => {
             with_kernel!(sources[0], sources[1], target(), a, k, out => if *mirrored {
-                convolve::convolve(a, k, *boundary, out);
-            } else {
                 convolve::correlate(a, k, *boundary, out);
+            } else {
+                convolve::convolve(a, k, *boundary, out);
             });
         }
         Prim::RollingBall { radius } => {

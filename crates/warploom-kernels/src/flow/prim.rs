@@ -135,9 +135,10 @@ pub enum Prim {
         /// What is seen outside.
         boundary: Boundary,
     },
-    /// Convolution with the image of the second input, `k` of extents `n`, converted to real:
+    /// Convolution with the second input, real, `k` of extents `n`:
     /// `sum over j of k[j]*a[i + n/2 - j]`, or mirrored `sum over j of k[j]*a[i + j - n/2]` (a
-    /// correlation). `acc = 0; acc = fma(k[j], a[..], acc)` for `j` in C order, in real; gives real.
+    /// correlation). In C order of the image's pixels: `acc = k*a` for the first, then
+    /// `acc = fma(k, a, acc)`, in real; gives real.
     Convolve {
         /// Mirrored along every axis?
         mirrored: bool,
@@ -264,7 +265,7 @@ pub enum Prim {
         /// Of the ball.
         radius: f64,
     },
-    /// Circular convolution of an image with a kernel no larger than it, by Fourier transform:
+    /// Circular convolution of an image with a real kernel no larger than it, by Fourier transform:
     /// `sum over j of k[j]*a[(i + n/2 - j) mod N]`; in real, gives real. Extents are products of
     /// small primes.
     FftConvolve,

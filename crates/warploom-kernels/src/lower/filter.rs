@@ -75,7 +75,8 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
                 mirrored: false,
                 boundary,
             };
-            at.give(prim, at.inputs)
+            let kernel = at.as_real(at.inputs[1]);
+            at.give(prim, &[image, kernel])
         }
         _ => at.unknown(),
     }

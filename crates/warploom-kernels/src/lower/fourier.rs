@@ -19,7 +19,7 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
 /// The image in a frame that holds all the kernel sees outside, so that what goes round the circle
 /// stays in the frame; then the frame cut off.
 fn convolve(at: &mut Lowering<'_>) -> ValueId {
-    let (image, kernel) = (at.inputs[0], at.inputs[1]);
+    let (image, kernel) = (at.inputs[0], at.as_real(at.inputs[1]));
     let reach = at.flow.image(kernel).dims;
     let before = reach.map(|n| n - 1 - n / 2);
     let mut padded = at.flow.image(image);

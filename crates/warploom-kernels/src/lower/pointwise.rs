@@ -129,39 +129,23 @@ fn cast(at: &mut Lowering<'_>, image: ValueId) -> ValueId {
     let numbers = numbers.map(Number::F64);
     at.terms(to, [image], [], &numbers, |[a], [], n| {
         // Multiplied before it is divided: whole numbers stay whole as long as they can.
-        let mapped = (a.cast(Ty::F64) - n[0]) * n[1] / n[2] + n[3];
-        if wraps { wrap(mapped, to) } else { mapped }
+        (a.cast(Ty::F64) - n[0]) * n[1] / n[2] + n[3]
     })
 }
 
-/// Whole numbers modulo the size of their type.
+/// Whole numbers modulo the size of their type. Others are left to be saturated: numpy leaves open
+/// what becomes of them.
 fn wrap(a: Ex<'_>, to: DType) -> Ex<'_> {
-    let graph = a.graph();
-    let (bits, signed) = match to {
-        DType::U8 => (8, false),
-        DType::U16 => (16, false),
-        DType::I16 => (16, true),
-        DType::I32 => (32, true),
-        DType::U32 => (32, false),
-        _ => return a,
-    };
-    let whole = if a.ty().is_float() {
-        let size = f64::from(bits).exp2();
-        let rounded = a.round();
-        let rest = rounded - (rounded / size).floor() * size;
-        // Infinity and NaN have no rest.
-        let rest = rest.ge(0.0).select(rest, 0.0);
-        rest.cast(Ty::U32)
-    } else {
-        a.cast(Ty::U32)
-    };
-    match (bits, signed) {
-        (32, true) => whole.cast(Ty::I32),
-        (32, false) => whole,
-        (bits, false) => whole & graph.number(Ty::U32, f64::from(bits).exp2() - 1.0),
-        (bits, true) => {
-            let up = whole.shifted_left(32 - bits).cast(Ty::I32);
-            up.shifted_right(32 - bits)
-        }
+    if a.ty().is_float() {
+        return a;
+    }
+    let bits = a.cast(Ty::U32);
+    match to {
+        DType::U8 => bits & 255,
+        DType::U16 => bits & 65_535,
+        DType::I16 => bits.shifted_left(16).cast(Ty::I32).shifted_right(16),
+        DType::I32 => bits.cast(Ty::I32),
+        DType::U32 => bits,
+        _ => a,
     }
 }

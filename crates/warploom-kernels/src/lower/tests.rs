@@ -141,6 +141,7 @@ fn primitives_get_the_types_they_are_written_for() {
                     | Prim::ClearBorder
                     | Prim::Relabel
                     | Prim::Expand { .. } => types == [DType::U32],
+                    Prim::Convolve { .. } | Prim::FftConvolve => types[1] == call.computes_in(),
                     Prim::Watershed | Prim::Statistics { .. } => types[0] == DType::U32,
                     _ => true,
                 };
@@ -319,7 +320,14 @@ fn casts_map_on_fixed_scales() {
         [1, 1, 5],
         &[&[32_768.0, -32_769.0, 2.5, NAN, 65_537.6]],
     );
-    assert_eq!(wrapped, [-32_768, 32_767, 2, 0, 2]);
+    assert_eq!(wrapped, [32_767, -32_768, 2, 0, 32_767]);
+    let wrapped: Vec<i16> = run(
+        "cast",
+        &[("type", "i16"), ("mode", "wrap")],
+        [1, 1, 3],
+        &[&[32_768_u32, 65_535, u32::MAX - 1]],
+    );
+    assert_eq!(wrapped, [-32_768, -1, -2]);
     let unit = run::<u8, f32>(
         "cast",
         &[("type", "f32"), ("scale_to", "1")],

@@ -15,7 +15,7 @@ from .work import WORK
 
 SHAPES = {"2048x2048": (2048, 2048), "64x512x512": (64, 512, 512)}
 #: A call of a peer that takes longer is measured once; it is no rival.
-TOO_LONG = 20.0
+TOO_LONG = 6.0
 
 
 def note(text):

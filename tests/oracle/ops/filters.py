@@ -55,7 +55,7 @@ def difference_of_gaussian(a, sigma1, sigma2, boundary):
 @operation("laplacian_of_gaussian", edges=True, variants=SIGMAS, judge=Close(64))
 @active
 def laplacian_of_gaussian(a, sigma, boundary):
-    return ndimage.gaussian_laplace(a, sigma, mode=mode(boundary), truncate=4.0)
+    return ndimage.gaussian_laplace(a, sigma, mode=mode(boundary), truncate=4.0) if a.size > 1 else np.zeros_like(a)
 
 
 @operation("mean_box", edges=True, variants=BOXES)

@@ -111,7 +111,7 @@ def places(shape):
     return np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij")).astype(np.float64)
 
 
-@operation("rotate_linear", judge=Close(64), variants=[{"degrees": 30.0}, {"degrees": -90.0}, {"degrees": 180.0}, {"degrees": 7.5}])
+@operation("rotate_linear", judge=Close(256), variants=[{"degrees": 30.0}, {"degrees": -90.0}, {"degrees": 180.0}, {"degrees": 7.5}])
 def rotate_linear(a, degrees):
     turn = np.radians(degrees)
     cos, sin = np.cos(turn), np.sin(turn)
@@ -126,7 +126,7 @@ PLANE = [0.9, 0.25, -0.125, 1.1]
 STACK = [1.0, 0.0, 0.25, 0.0, 0.75, 0.5, 0.125, -0.25, 1.0]
 
 
-@operation("affine_linear", judge=Close(64),
+@operation("affine_linear", judge=Close(256),
            variants=[{"matrix": STACK, "offset": 0.5}, {"matrix": PLANE}, {"matrix": PLANE, "offset": [1.5, -0.75]},
                      {"matrix": [1.0, 0.0, 0.5, 0.0, 1.0, -2.0]}, {"matrix": [0.5, 0, 1, 0, 2, 0, 0, 0, 1]}],
            only=lambda shape, params, content: (len(shape) == 3) == (params["matrix"] is STACK))  # fmt: skip

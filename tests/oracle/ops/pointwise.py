@@ -158,7 +158,7 @@ def threshold(name, a, bins=256):
 
 
 def wrapped(a, type):
-    """As numpy's astype between whole numbers."""
+    """As numpy's astype between whole numbers; what has a fraction saturates all the same."""
     return a.astype(np.int64).astype(TYPES[type])
 
 

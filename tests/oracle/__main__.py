@@ -61,14 +61,14 @@ def tidy(verdict, *results):
         path.unlink(missing_ok=True)
 
 
-def against_cpu(cases, answers, folder, args, flags, cpu_answers, cpu):
+def against_cpu(cases, answers, folder, args, flags, cpu):
     """The results of another device against the processor's."""
     report = Report()
     is_wgpu = args.device.startswith("wgpu")
     known = catalogue.read(args.warploom) if is_wgpu else {}
-    for case, error, cpu_error in zip(cases, answers, cpu_answers):
-        # What the processor refuses is wrong already. wgpu has no f64, and says so.
-        if cpu_error or (is_wgpu and error and "f64" in error):
+    for case, error in zip(cases, answers):
+        # It has no f64, and says so.
+        if is_wgpu and error and "f64" in error:
             continue
         ulps = catalogue.ulps(known[case.operation.name]) if is_wgpu else 0
         verdict = Verdict(False, text=error) if error else None
@@ -149,11 +149,13 @@ def check(cases, root, args):
     else:
         flags[1] = args.device
         other = folder.on(args.device)
+        # What the processor cannot do is wrong already, and found by its own check.
+        cases = [case for case, error in zip(cases, cpu_answers) if not error]
         start = time.monotonic()
         answers = batch.run(cases, other, args.warploom, flags)
         took = time.monotonic() - start
         print(f"{len(cases)} cases on {args.device} in {took:.1f} s", file=sys.stderr)
-        report = against_cpu(cases, answers, other, args, flags, cpu_answers, cpu)
+        report = against_cpu(cases, answers, other, args, flags, cpu)
         reports.append((report, f"{args.device} against cpu:0", "ulps"))
     if args.json:
         print(json.dumps({title: report.json() for report, title, _ in reports}))

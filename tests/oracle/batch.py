@@ -55,9 +55,10 @@ def run(cases, folder, program, flags):
         answers += some
         if len(some) < len(rest):
             crashes += 1
-            # Started but never answered: either this case is deadly, or nothing works.
+            # Started but never answered: either this case is deadly, or, when nothing was ever
+            # answered, nothing works.
             answers.append(why)
-            if crashes == CRASHES or not some and crashes > 3:
+            if crashes == CRASHES or crashes == len(answers) == 4:
                 answers += [f"not run, after {crashes} crashes"] * (len(cases) - len(answers))
     return answers
 

@@ -35,7 +35,9 @@ class Report:
             lines.append(f"{name:{width}}  {row['cases']:6} {row['passed']:6}  {worst}{mark}")
         for name, failures in sorted(self.failures.items()):
             lines += ["", f"{name}: {len(failures)} wrong"]
-            for case, text, command in failures[:SHOWN]:
+            # What was not run after a crash says nothing; the crash itself does.
+            telling = sorted(failures, key=lambda it: it[1].startswith("not run"))
+            for case, text, command in telling[:SHOWN]:
                 lines += [f"  {case}", f"    {text}", f"    {command}"]
         cases = sum(row["cases"] for row in self.rows.values())
         # The form in which test programs close, so that whoever runs this can count.

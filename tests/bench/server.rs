@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
+use warploom::io::{self, Image, Numbers};
 use warploom::kernels::flow::{Flow, ValueId, ValueKind};
 use warploom::kernels::lower::lower_into;
 use warploom::kernels::op::{Given, OpCall, find, image_type};
@@ -17,7 +18,6 @@ use warploom::{
     CheckedQueue, DType, DeviceId, Math, MemoryKind, Options, Queue as _, QueueDesc, Slice,
     registry,
 };
-use warploom::io::{self, Image, Numbers};
 
 fn main() -> Result<()> {
     registry().setup(&Options::default())?;
@@ -206,7 +206,10 @@ impl Server {
         }
         let id: DeviceId = name.parse()?;
         let device = registry().open(id)?;
-        let kind = device.info().local_kind().context("no memory for kernels")?;
+        let kind = device
+            .info()
+            .local_kind()
+            .context("no memory for kernels")?;
         let queue = device.queue(&QueueDesc::named("race"))?;
         let opened = Opened {
             loader: Loader::new(device, Math::Strict),

@@ -2,7 +2,15 @@
 //!
 //! `cargo run --release -p warploom-kernels --example bench_global [NAME ...]`
 #![expect(clippy::print_stdout, reason = "a program for people")]
-#![expect(clippy::cast_possible_truncation, reason = "test images")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "test images"
+)]
+#![expect(
+    clippy::semicolon_if_nothing_returned,
+    reason = "a call is all that a closure here does"
+)]
 
 use std::time::Instant;
 
@@ -92,8 +100,12 @@ fn on(bench: &Bench, dims: [usize; 3]) {
     let at = |name: &str| format!("{name} {}", if dims[0] > 1 { "3d" } else { "2d" });
     let run = |name: &str, work: &mut dyn FnMut()| bench.run(&at(name), count, work);
 
-    run("totals f32", &mut || drop(totals(image)));
-    run("totals u16", &mut || drop(totals(short)));
+    run("totals f32", &mut || {
+        totals(image);
+    });
+    run("totals u16", &mut || {
+        totals(short);
+    });
     let mut counts = vec![0; 256];
     run("histogram f32", &mut || {
         histogram(image, 0.0, 2000.0, &mut counts)

@@ -1,7 +1,8 @@
 //! Two images side by side, mixed where they overlap.
 
+use super::lanes::{Level, dispatch};
 use super::share::for_rows;
-use super::{Pixel, View, ViewMut};
+use super::{Pixel, Real, View, ViewMut};
 
 /// `b` to the right of `a`, sharing `overlap` columns. There, column `i` of the overlap is
 /// `fma(w, b - a, a)` with `w = (i + 0.5) / overlap`, computed in `f64` and rounded once.
@@ -11,11 +12,10 @@ pub fn blend_two<A: Pixel, B: Pixel>(
     overlap: usize,
     out: ViewMut<'_, A::Real>,
 ) {
-    use super::Real;
-
     let weights: Vec<A::Real> = (0..overlap)
         .map(|i| A::Real::from_f64((i as f64 + 0.5) / overlap as f64))
         .collect();
+    let level = Level::new();
     for_rows(out, |z, y, row| {
         let (a, b) = (a.row(z, y), b.row(z, y));
         let alone = a.len() - overlap;
@@ -25,10 +25,12 @@ pub fn blend_two<A: Pixel, B: Pixel>(
         for (to, from) in row[a.len()..].iter_mut().zip(&b[overlap..]) {
             *to = A::Real::from_f64(from.to_f64());
         }
-        for ((to, from), &weight) in row[alone..].iter_mut().zip(b).zip(&weights) {
-            let from = A::Real::from_f64(from.to_f64());
-            *to = weight.fused(from - *to, *to);
-        }
+        dispatch!(level, _simd => {
+            for ((to, from), &weight) in row[alone..].iter_mut().zip(b).zip(&weights) {
+                let from = A::Real::from_f64(from.to_f64());
+                *to = weight.fused(from - *to, *to);
+            }
+        });
     });
 }
 

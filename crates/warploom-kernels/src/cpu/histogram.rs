@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::lanes::{Level, dispatch};
 use super::share::{pieces, pixels, portions};
 use super::{Pixel, View};
 
@@ -118,13 +119,14 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
         return;
     }
     let scale = bins as f64 / (high - low);
+    let level = Level::new();
     let total = count_by(image, bins, |table, part| {
         let mut places = [0_u32; 256];
         for block in part.chunks(256) {
             // Two loops, so that the first is vector code.
-            for (place, pixel) in places.iter_mut().zip(block) {
+            dispatch!(level, _simd => for (place, pixel) in places.iter_mut().zip(block) {
                 *place = ((pixel.to_f64() - low) * scale) as i32 as u32;
-            }
+            });
             for (&place, pixel) in places.iter().zip(block) {
                 let value = pixel.to_f64();
                 if value >= low && value <= high {

@@ -22,39 +22,34 @@ struct Search {
     rank: u64,
 }
 
-/// Percentiles with linear interpolation, as `numpy.percentile`: `q` from 0 to 100, in any order.
-///
-/// All are NaN when a pixel is, and for an image without pixels.
+/// Percentiles with linear interpolation, as `numpy.nanpercentile`: `q` from 0 to 100, in any
+/// order. Pixels that are NaN do not count; without any that does, all are NaN.
 pub fn percentiles<T: Pixel>(image: View<'_, T>, q: &[f64]) -> Vec<f64> {
-    let count = pixels(image);
+    let first = First::new(image);
+    let count = first.numbers;
     if count == 0 {
         return vec![f64::NAN; q.len()];
     }
-    let places: Vec<f64> = q.iter().map(|q| (count - 1) as f64 * (q / 100.0)).collect();
+    let places: Vec<f64> = q.iter().map(|q| q / 100.0 * (count - 1) as f64).collect();
     let mut ranks: Vec<u64> = places
         .iter()
         .flat_map(|place| [place.floor() as u64, place.floor() as u64 + 1])
-        .map(|rank| rank.min(count as u64 - 1))
+        .map(|rank| rank.min(count - 1))
         .collect();
     ranks.sort_unstable();
     ranks.dedup();
-    let Some(values) = select(image, &ranks) else {
-        return vec![f64::NAN; q.len()];
-    };
+    let values = first.select(image, &ranks);
     let value = |rank: u64| {
-        let rank = rank.min(count as u64 - 1);
         // Every rank that is asked for was put into the list above.
-        values[ranks.partition_point(|&other| other < rank)].to_f64()
+        values[ranks.partition_point(|&other| other < rank.min(count - 1))].to_f64()
     };
     places
         .iter()
         .map(|place| {
             let (low, high) = (value(place.floor() as u64), value(place.floor() as u64 + 1));
             let part = place - place.floor();
-            // From the nearer end, so that both ends come out exactly; beside an infinity, too.
-            if part == 0.0 {
-                low
-            } else if part >= 0.5 {
+            // From the nearer end, so that both ends come out exactly.
+            if part >= 0.5 {
                 high - (high - low) * (1.0 - part)
             } else {
                 low + (high - low) * part
@@ -63,35 +58,81 @@ pub fn percentiles<T: Pixel>(image: View<'_, T>, q: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The values of these ranks (0 is the least), which ascend; `None` when a pixel is NaN.
-pub fn select<T: Pixel>(image: View<'_, T>, ranks: &[u64]) -> Option<Vec<T>> {
-    let bits = 8 * size_of::<T>() as u32;
-    let digit = DIGIT.min(bits);
-    let mut searches: Vec<Search> = ranks
-        .iter()
-        .map(|&rank| Search { prefix: 0, rank })
-        .collect();
-    let mut shift = bits - digit;
-    let first = first_digits(image, shift, digit)?;
-    for search in &mut searches {
-        descend(search, &first, digit);
+/// The leading digits of all pixels that are numbers, counted.
+struct First {
+    counts: Vec<u64>,
+    numbers: u64,
+    /// Keys of NaN with their sign bit set are below all others; so many are to be passed over.
+    below: u64,
+}
+
+impl First {
+    fn new<T: Pixel>(image: View<'_, T>) -> Self {
+        if size_of::<T>() <= 2 {
+            let counts = super::histogram::count_values(image);
+            let numbers = pixels(image) as u64;
+            return Self {
+                counts,
+                numbers,
+                below: 0,
+            };
+        }
+        // Two more places in the table for NaN: below all numbers, and above.
+        let (size, shift) = (1 << DIGIT, 8 * size_of::<T>() as u32 - DIGIT);
+        let mut counts = count_by(image, size + 2, |table, part| {
+            let mut nan = [0, 0];
+            for pixel in part {
+                let key: u64 = pixel.key().into();
+                let digit = (key >> shift) as usize & (size - 1);
+                table[digit] += 1;
+                nan[digit / (size / 2)] += u32::from(pixel.to_f64().is_nan());
+            }
+            table[size] += nan[0];
+            table[size + 1] += nan[1];
+        });
+        let (above, below) = (counts.pop().unwrap_or(0), counts.pop().unwrap_or(0));
+        let numbers = pixels(image) as u64 - above - below;
+        Self {
+            counts,
+            numbers,
+            below,
+        }
     }
-    while shift > 0 {
-        shift -= digit;
-        let before = searches.clone();
-        let mut prefixes: Vec<u64> = before.iter().map(|search| search.prefix).collect();
-        prefixes.dedup();
-        for some in prefixes.chunks(SLOTS) {
-            let counts = next_digits(image, shift, some);
-            for (search, before) in searches.iter_mut().zip(&before) {
-                if let Ok(slot) = some.binary_search(&before.prefix) {
-                    descend(search, &counts[slot << DIGIT..][..1 << DIGIT], digit);
+
+    /// The values of these ranks (0 is the least number), which ascend.
+    fn select<T: Pixel>(&self, image: View<'_, T>, ranks: &[u64]) -> Vec<T> {
+        let bits = 8 * size_of::<T>() as u32;
+        let digit = DIGIT.min(bits);
+        let mut searches: Vec<Search> = ranks
+            .iter()
+            .map(|&rank| Search {
+                prefix: 0,
+                rank: rank + self.below,
+            })
+            .collect();
+        for search in &mut searches {
+            descend(search, &self.counts, digit);
+        }
+        let mut shift = bits - digit;
+        while shift > 0 {
+            shift -= digit;
+            let before = searches.clone();
+            let mut prefixes: Vec<u64> = before.iter().map(|search| search.prefix).collect();
+            prefixes.dedup();
+            for some in prefixes.chunks(SLOTS) {
+                let counts = next_digits(image, shift, some);
+                for (search, before) in searches.iter_mut().zip(&before) {
+                    if let Ok(slot) = some.binary_search(&before.prefix) {
+                        descend(search, &counts[slot << DIGIT..][..1 << DIGIT], digit);
+                    }
                 }
             }
         }
+        searches
+            .iter()
+            .map(|search| T::from_key(search.prefix))
+            .collect()
     }
-    let values = searches.iter().map(|search| T::from_key(search.prefix));
-    Some(values.collect())
 }
 
 /// Adds the next digit: that of the value whose rank is reached when the counts are added up.
@@ -102,25 +143,6 @@ fn descend(search: &mut Search, counts: &[u64], digit: u32) {
         next += 1;
     }
     search.prefix = (search.prefix << digit) | next as u64;
-}
-
-/// How often each leading digit occurs; `None` when a pixel is NaN.
-fn first_digits<T: Pixel>(image: View<'_, T>, shift: u32, digit: u32) -> Option<Vec<u64>> {
-    if size_of::<T>() <= 2 {
-        return Some(super::histogram::count_values(image));
-    }
-    // One more place in the table for NaN.
-    let size = 1 << digit;
-    let mut counts = count_by(image, size + 1, |table, part| {
-        let mut nan = false;
-        for pixel in part {
-            let key: u64 = pixel.key().into();
-            table[(key >> shift) as usize & (size - 1)] += 1;
-            nan |= pixel.to_f64().is_nan();
-        }
-        table[size] |= u32::from(nan);
-    });
-    (counts.pop() == Some(0)).then_some(counts)
 }
 
 /// How often each next digit occurs behind each of these leading digits, which ascend.
@@ -187,13 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn nan_and_nothing_have_no_percentiles() {
-        assert!(percentiles(View::packed(&[1.0, f32::NAN], [1, 1, 2]), &[0.0])[0].is_nan());
+    fn nan_does_not_count() {
+        let data = [1.0, f32::NAN, 3.0, -f32::NAN, -2.0];
+        let found = percentiles(View::packed(&data, [1, 1, 5]), &[0.0, 50.0, 100.0]);
+        assert_eq!(found, [-2.0, 1.0, 3.0]);
+        assert!(percentiles(View::packed(&[f64::NAN], [1, 1, 1]), &[0.0])[0].is_nan());
         assert!(percentiles(View::packed(&[0_u8; 0], [1, 0, 0]), &[50.0])[0].is_nan());
-        let ends = percentiles(
-            View::packed(&[f64::INFINITY, -1.0], [1, 1, 2]),
-            &[0.0, 100.0],
-        );
-        assert_eq!(ends[0], -1.0);
     }
 }

@@ -1,5 +1,6 @@
 //! Images read between their pixels.
 
+use super::lanes::{Level, dispatch};
 use super::share::for_rows;
 use super::{Pixel, Real, View, ViewMut};
 
@@ -88,42 +89,111 @@ fn mix<R: Real>(low: R, high: R, part: R) -> R {
 /// Linear interpolation where `affine` points to, 0 outside of the image, as
 /// `scipy.ndimage.affine_transform` of order 1 with constant 0.
 ///
-/// Positions are computed in `f64`: products added from z to x, then the offset. Values are mixed
-/// along x, then y, then z, each as `fma(part, high - low, low)` with the part rounded to the
-/// computation type; axes on whole pixels are not mixed.
+/// Positions are `((offset + m[0]*z) + m[1]*y) + m[2]*x` in `f64`. Values are mixed along x, then y,
+/// then z, each as `fma(part, high - low, low)` with the part rounded to the computation type; along
+/// y and z only where the image has more than one pixel.
 pub fn affine_linear<T: Pixel>(image: View<'_, T>, affine: &Affine, out: ViewMut<'_, T::Real>) {
     let [nz, ny, nx] = image.dims();
     let [mz, my, mx] = affine.matrix;
     let [oz, oy, ox] = affine.offset;
-    let straight = mz[2] == 0.0 && my[2] == 0.0;
-    for_rows(out, |z, y, row| {
-        let (z, y) = (z as f64, y as f64);
-        let place = |m: [f64; 3], offset: f64, x: f64| ((m[0] * z + m[1] * y) + m[2] * x) + offset;
-        if straight {
-            // The whole row is read from the same four rows.
-            let at_z = Between::inside(place(mz, oz, 0.0), nz);
-            let at_y = Between::inside(place(my, oy, 0.0), ny);
-            let (Some(at_z), Some(at_y)) = (at_z, at_y) else {
-                return row.fill(T::Real::ZERO);
-            };
-            let lines = Lines::new(image, at_z, at_y);
-            for (x, to) in row.iter_mut().enumerate() {
-                let at = Between::inside(place(mx, ox, x as f64), nx);
-                *to = at.map_or(T::Real::ZERO, |at| lines.value(at));
+    let level = Level::new();
+    let place = |m: [f64; 3], offset: f64, [z, y, x]: [usize; 3]| {
+        ((offset + m[0] * z as f64) + m[1] * y as f64) + m[2] * x as f64
+    };
+    // Where axes stay apart, a row is read from the same four rows, at the same columns as others.
+    let straight = mz[2] == 0.0 && my[2] == 0.0 && mx[0] == 0.0 && mx[1] == 0.0;
+    if straight {
+        let columns =
+            Columns::new((0..out.dims()[2]).map(|x| Between::inside(place(mx, ox, [0, 0, x]), nx)));
+        for_rows(out, |z, y, row| {
+            let at_z = Between::inside(place(mz, oz, [z, y, 0]), nz);
+            let at_y = Between::inside(place(my, oy, [z, y, 0]), ny);
+            match (at_z, at_y) {
+                (Some(z), Some(y)) => {
+                    let lines = Lines::new(image, z, y);
+                    dispatch!(level, _simd => columns.read(&lines, row));
+                }
+                _ => row.fill(T::Real::ZERO),
             }
-            return;
-        }
-        for (x, to) in row.iter_mut().enumerate() {
-            let x = x as f64;
-            let at_z = Between::inside(place(mz, oz, x), nz);
-            let at_y = Between::inside(place(my, oy, x), ny);
-            let at_x = Between::inside(place(mx, ox, x), nx);
+        });
+        return;
+    }
+    for_rows(out, |z, y, row| {
+        dispatch!(level, _simd => for (x, to) in row.iter_mut().enumerate() {
+            let at_z = Between::inside(place(mz, oz, [z, y, x]), nz);
+            let at_y = Between::inside(place(my, oy, [z, y, x]), ny);
+            let at_x = Between::inside(place(mx, ox, [z, y, x]), nx);
             *to = match (at_z, at_y, at_x) {
                 (Some(z), Some(y), Some(x)) => Lines::new(image, z, y).value(x),
                 _ => T::Real::ZERO,
             };
-        }
+        });
     });
+}
+
+/// Where the pixels of a row are read.
+struct Columns<R> {
+    /// The first that is read inside of the image; those before are 0.
+    start: usize,
+    /// All that are, in order; those behind are 0.
+    inside: Vec<Between<R>>,
+    /// They are read one pixel after the other.
+    consecutive: bool,
+}
+
+impl<R: Real> Columns<R> {
+    /// Positions go one way, so those inside are neighbours.
+    fn new(places: impl Iterator<Item = Option<Between<R>>>) -> Self {
+        let mut start = 0;
+        let mut inside = Vec::new();
+        for (x, place) in places.enumerate() {
+            if let Some(place) = place {
+                if inside.is_empty() {
+                    start = x;
+                }
+                inside.push(place);
+            }
+        }
+        let consecutive = inside.windows(2).all(|pair| pair[1].low == pair[0].low + 1);
+        Self {
+            start,
+            inside,
+            consecutive,
+        }
+    }
+
+    #[inline(always)]
+    fn read<T: Pixel<Real = R>>(&self, lines: &Lines<'_, T>, row: &mut [R]) {
+        let end = self.start + self.inside.len();
+        row[..self.start].fill(R::ZERO);
+        row[end..].fill(R::ZERO);
+        let row = &mut row[self.start..end];
+        let Some((last, most)) = self.inside.split_last() else {
+            return;
+        };
+        if self.consecutive && lines.flat[0] && most.len() > 1 {
+            // Slices instead of places, for vector code; the last one has no pixel to its right.
+            let count = most.len();
+            let low = most[0].low;
+            let [a, b] = lines.rows[0].map(|line| &line[low..=low + count]);
+            let mixed =
+                |line: &[T], x: usize| mix(line[x].to_real(), line[x + 1].to_real(), most[x].part);
+            if lines.flat[1] {
+                for (x, to) in row[..count].iter_mut().enumerate() {
+                    *to = mixed(a, x);
+                }
+            } else {
+                for (x, to) in row[..count].iter_mut().enumerate() {
+                    *to = mix(mixed(a, x), mixed(b, x), lines.y.part);
+                }
+            }
+            row[count] = lines.value(*last);
+            return;
+        }
+        for (to, &place) in row.iter_mut().zip(&self.inside) {
+            *to = lines.value(place);
+        }
+    }
 }
 
 /// The rows around a position in z and y.
@@ -131,13 +201,21 @@ struct Lines<'a, T: Pixel> {
     rows: [[&'a [T]; 2]; 2],
     z: Between<T::Real>,
     y: Between<T::Real>,
+    /// The image has one pixel along z, along y.
+    flat: [bool; 2],
 }
 
 impl<'a, T: Pixel> Lines<'a, T> {
     #[inline(always)]
     fn new(image: View<'a, T>, z: Between<T::Real>, y: Between<T::Real>) -> Self {
         let rows = [z.low, z.high].map(|z| [y.low, y.high].map(|y| image.row(z, y)));
-        Self { rows, z, y }
+        let [nz, ny, _] = image.dims();
+        Self {
+            rows,
+            z,
+            y,
+            flat: [nz == 1, ny == 1],
+        }
     }
 
     #[inline(always)]
@@ -145,14 +223,14 @@ impl<'a, T: Pixel> Lines<'a, T> {
         let line = |row: &[T]| x.mix(row[x.low].to_real(), row[x.high].to_real());
         let plane = |rows: &[&[T]; 2]| {
             let low = line(rows[0]);
-            if self.y.part == T::Real::ZERO {
+            if self.flat[1] {
                 low
             } else {
                 self.y.mix(low, line(rows[1]))
             }
         };
         let low = plane(&self.rows[0]);
-        if self.z.part == T::Real::ZERO {
+        if self.flat[0] {
             low
         } else {
             self.z.mix(low, plane(&self.rows[1]))
@@ -173,12 +251,11 @@ pub fn resize_linear<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T::Real>) {
         let at = (at as f64 + 0.5) * from[axis] as f64 / to[axis] as f64 - 0.5;
         Between::clamped(at, from[axis])
     };
-    let columns: Vec<Between<T::Real>> = (0..to[2]).map(|x| place(x, 2)).collect();
+    let level = Level::new();
+    let columns = Columns::new((0..to[2]).map(|x| Some(place(x, 2))));
     for_rows(out, |z, y, row| {
         let lines = Lines::new(image, place(z, 0), place(y, 1));
-        for (to, &column) in row.iter_mut().zip(&columns) {
-            *to = lines.value(column);
-        }
+        dispatch!(level, _simd => columns.read(&lines, row));
     });
 }
 

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::lanes::{Level, dispatch};
 use super::share::{pieces, pixels};
 use super::{Pixel, View};
 
@@ -72,25 +73,31 @@ fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
     total
 }
 
+#[inline(always)]
+fn chunk_sums<T: Pixel, const K: usize>(part: &[T], numbers: &impl Fn(T) -> [f64; K]) -> [f64; K] {
+    let mut lanes = [[0.0; LANES]; K];
+    by_lanes(part, |lane, pixel| {
+        let numbers = numbers(pixel);
+        for k in 0..K {
+            lanes[k][lane] += numbers[k];
+        }
+    });
+    lanes.map(|lane| lane.iter().fold(0.0, |sum, next| sum + next))
+}
+
 /// The sums of `K` numbers made of each pixel, in the fixed order that all backends keep.
 pub fn sums_of<T: Pixel, const K: usize>(
     image: View<'_, T>,
     numbers: impl Fn(T) -> [f64; K] + Sync,
 ) -> [f64; K] {
+    let level = Level::new();
     let mut sums = vec![[0.0; K]; pixels(image).div_ceil(CHUNK)];
     sums.par_iter_mut()
         .with_min_len(8)
         .enumerate()
         .for_each(|(index, sum)| {
             chunk(image, index, |part| {
-                let mut lanes = [[0.0; LANES]; K];
-                by_lanes(part, |lane, pixel| {
-                    let numbers = numbers(pixel);
-                    for k in 0..K {
-                        lanes[k][lane] += numbers[k];
-                    }
-                });
-                *sum = lanes.map(|lane| lane.iter().fold(0.0, |sum, next| sum + next));
+                *sum = dispatch!(level, _simd => chunk_sums(part, &numbers));
             });
         });
     std::array::from_fn(|k| in_groups(sums.iter().map(|sum| sum[k])))
@@ -107,8 +114,26 @@ pub fn extremes<T: Pixel>(image: View<'_, T>) -> (T, T) {
     (min, max)
 }
 
+#[inline(always)]
+fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
+    let mut sums = [0.0; LANES];
+    let mut least = [T::GREATEST; LANES];
+    let mut most = [T::LEAST; LANES];
+    by_lanes(part, |lane, pixel| {
+        sums[lane] += pixel.to_f64();
+        least[lane] = least[lane].lesser(pixel);
+        most[lane] = most[lane].greater(pixel);
+    });
+    (
+        least.iter().fold(T::GREATEST, |a, &b| a.lesser(b)),
+        most.iter().fold(T::LEAST, |a, &b| a.greater(b)),
+        sums.iter().fold(0.0, |sum, next| sum + next),
+    )
+}
+
 fn first_pass<T: Pixel>(image: View<'_, T>) -> (T, T, f64) {
     let chunks = pixels(image).div_ceil(CHUNK);
+    let level = Level::new();
     let mut found = vec![(T::GREATEST, T::LEAST, 0.0); chunks];
     found
         .par_iter_mut()
@@ -116,19 +141,7 @@ fn first_pass<T: Pixel>(image: View<'_, T>) -> (T, T, f64) {
         .enumerate()
         .for_each(|(index, found)| {
             chunk(image, index, |part| {
-                let mut sums = [0.0; LANES];
-                let mut least = [T::GREATEST; LANES];
-                let mut most = [T::LEAST; LANES];
-                by_lanes(part, |lane, pixel| {
-                    sums[lane] += pixel.to_f64();
-                    least[lane] = least[lane].lesser(pixel);
-                    most[lane] = most[lane].greater(pixel);
-                });
-                *found = (
-                    least.iter().fold(T::GREATEST, |a, &b| a.lesser(b)),
-                    most.iter().fold(T::LEAST, |a, &b| a.greater(b)),
-                    sums.iter().fold(0.0, |sum, next| sum + next),
-                );
+                *found = dispatch!(level, _simd => chunk_totals(part));
             });
         });
     (

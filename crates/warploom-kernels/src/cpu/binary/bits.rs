@@ -86,8 +86,8 @@ impl Bits {
         match shape {
             Connectivity::Box => {
                 self.dilate_x(iterations.min(nx - 1));
-                self.dilate_rows(iterations.min(ny - 1), 1);
-                self.dilate_rows(iterations.min(nz - 1), ny);
+                self.dilate_rows(iterations.min(ny - 1), false);
+                self.dilate_rows(iterations.min(nz - 1), true);
             }
             Connectivity::Diamond => {
                 // No pixel is farther from any other than all axes together are long.
@@ -126,8 +126,8 @@ impl Bits {
         );
     }
 
-    /// Along y (`stride` 1) or z (`stride` rows of a plane), in the same way.
-    fn dilate_rows(&mut self, reach: usize, stride: usize) {
+    /// Along y, or z (`deep`), in the same way.
+    fn dilate_rows(&mut self, reach: usize, deep: bool) {
         if reach == 0 {
             return;
         }
@@ -135,14 +135,14 @@ impl Bits {
         let mut window = 1;
         while window <= reach {
             let shift = window.min(reach + 1 - window);
-            self.or_rows(shift, stride, true);
+            self.or_rows(shift, deep, true);
             window += shift;
         }
         let ahead = std::mem::replace(&mut self.words, original);
         let mut window = 1;
         while window <= reach {
             let shift = window.min(reach + 1 - window);
-            self.or_rows(shift, stride, false);
+            self.or_rows(shift, deep, false);
             window += shift;
         }
         for (word, ahead) in self.words.iter_mut().zip(ahead) {
@@ -151,16 +151,13 @@ impl Bits {
     }
 
     /// Adds to every row the row `shift` places ahead or behind on its axis.
-    fn or_rows(&mut self, shift: usize, stride: usize, ahead: bool) {
+    fn or_rows(&mut self, shift: usize, deep: bool, ahead: bool) {
         let [nz, ny, _] = self.dims;
+        let stride = if deep { ny } else { 1 };
         let (words, pitch) = (&self.words, self.pitch);
         let rows = self.other.par_chunks_mut(pitch).enumerate();
         rows.with_min_len(TASK / pitch + 1).for_each(|(row, out)| {
-            let (at, length) = if stride == 1 {
-                (row % ny, ny)
-            } else {
-                (row / ny, nz)
-            };
+            let (at, length) = if deep { (row / ny, nz) } else { (row % ny, ny) };
             let from = &words[row * pitch..][..pitch];
             let other = if ahead {
                 (at + shift < length).then(|| row + shift * stride)

@@ -82,8 +82,7 @@ impl<R: Real> Padded<R> {
 /// Convolves with a kernel of any extents, as `scipy.ndimage.convolve`: the kernel is turned round,
 /// and its middle (`extent / 2`) lies on the pixel.
 ///
-/// Taps are added in the order of the image's pixels: `acc = w * a` for the first, then
-/// `acc = fma(w, a, acc)`.
+/// Taps are added in the order of the kernel's pixels: `acc = fma(w, a, acc)`, from 0 on.
 pub fn convolve<T: Pixel>(
     image: View<'_, T>,
     kernel: View<'_, T::Real>,
@@ -120,16 +119,13 @@ pub(crate) fn weigh<T: Pixel>(
     let mut taps = Vec::with_capacity(extents.iter().product());
     for z in 0..extents[0] {
         for y in 0..extents[1] {
-            for x in 0..extents[2] {
-                let weight = if turned {
-                    kernel.row(extents[0] - 1 - z, extents[1] - 1 - y)[extents[2] - 1 - x]
+            for (x, weight) in kernel.row(z, y).iter().enumerate() {
+                let place = if turned {
+                    padded.at(extents[0] - 1 - z, extents[1] - 1 - y) + extents[2] - 1 - x
                 } else {
-                    kernel.row(z, y)[x]
+                    padded.at(z, y) + x
                 };
-                taps.push((
-                    T::Real::from_f64(weight.to_f64() / total),
-                    padded.at(z, y) + x,
-                ));
+                taps.push((T::Real::from_f64(weight.to_f64() / total), place));
             }
         }
     }
@@ -142,16 +138,10 @@ struct Sum;
 impl<R: Real> RowWork<R> for Sum {
     #[inline(always)]
     fn row(source: &[R], taps: &[(R, usize)], row: &mut [R]) {
-        let Some((&(first, offset), rest)) = taps.split_first() else {
-            return row.fill(R::ZERO);
-        };
         for (at, block) in row.chunks_mut(BLOCK).enumerate() {
             let source = &source[at * BLOCK..];
             let mut sums = [R::ZERO; BLOCK];
-            for (sum, &pixel) in sums.iter_mut().zip(&source[offset..offset + BLOCK]) {
-                *sum = first * pixel;
-            }
-            for &(weight, offset) in rest {
+            for &(weight, offset) in taps {
                 for (sum, &pixel) in sums.iter_mut().zip(&source[offset..offset + BLOCK]) {
                     *sum = weight.fused(pixel, *sum);
                 }

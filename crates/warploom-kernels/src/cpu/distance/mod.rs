@@ -37,8 +37,9 @@ pub fn scratch_bytes(dims: [usize; 3], threads: usize) -> usize {
     dims.iter().product::<usize>() * size_of::<u32>() + deep + threads * longest * 64
 }
 
-/// The distance of every pixel that is not zero to the nearest that is; zeros have distance 0.
-/// Everything is infinitely far where nothing is zero. As `scipy.ndimage.distance_transform_edt`.
+/// The distance of every pixel that is not zero to the nearest that is; zeros have distance 0. As
+/// `scipy.ndimage.distance_transform_edt`, also where nothing is zero: then the distances are those
+/// to position -1 of the first axis longer than 1 and 0 of the others.
 pub fn distance_transform<T: Pixel, R: Real>(mask: View<'_, T>, out: ViewMut<'_, R>) {
     fit(mask.dims(), out.dims());
     let [nz, ny, nx] = mask.dims();
@@ -46,12 +47,19 @@ pub fn distance_transform<T: Pixel, R: Real>(mask: View<'_, T>, out: ViewMut<'_,
         return;
     }
     let steps = scan::steps(mask);
-    let root = |square: u64| {
-        if square == u64::MAX {
-            return R::GREATEST;
-        }
-        R::from_f64((square as f64).sqrt())
-    };
+    let root = |square: u64| R::from_f64((square as f64).sqrt());
+    // A zero in any column shows in that column's last row.
+    if steps[steps.len() - ny * nx..]
+        .iter()
+        .all(|&step| step == NOWHERE)
+        && nz > 1
+        || nz == 1
+            && steps[steps.len() - nx..]
+                .iter()
+                .all(|&step| step == NOWHERE)
+    {
+        return without_zeros([nz, ny, nx], out);
+    }
     if nz > 1 {
         let squares = along_y(&steps, [nz, ny, nx]);
         for_bands(out, super::share::band_height(nx), &|mut band| {
@@ -74,6 +82,22 @@ pub fn distance_transform<T: Pixel, R: Real>(mask: View<'_, T>, out: ViewMut<'_,
             for (to, (square, _)) in band.row(row).iter_mut().zip(envelope.values()) {
                 *to = root(square);
             }
+        }
+    });
+}
+
+/// Distances to a place just outside of the image.
+fn without_zeros<R: Real>(dims: [usize; 3], out: ViewMut<'_, R>) {
+    let first = dims.iter().position(|&n| n > 1).unwrap_or(2);
+    let far = |at: usize, axis: usize| (at + usize::from(axis == first)) as u64;
+    for_rows(out, |z, y, row| {
+        for (x, to) in row.iter_mut().enumerate() {
+            let square: u64 = [z, y, x]
+                .into_iter()
+                .enumerate()
+                .map(|(axis, at)| far(at, axis) * far(at, axis))
+                .sum();
+            *to = R::from_f64((square as f64).sqrt());
         }
     });
 }
@@ -274,7 +298,13 @@ mod tests {
             let found = nearest(mask, |value| value == 0);
             for (at, &distance) in out.iter().enumerate() {
                 let least = zeros.iter().map(|&zero| apart(at, zero, dims)).min();
-                prop_assert_eq!(distance, least.map_or(f64::INFINITY, |least| (least as f64).sqrt()));
+                let outside = || {
+                    let first = dims.iter().position(|&n| n > 1).unwrap_or(2);
+                    let mut at = place(at, dims);
+                    at[first] += 1;
+                    at.iter().map(|at| (at * at) as u64).sum()
+                };
+                prop_assert_eq!(distance, (least.unwrap_or_else(outside) as f64).sqrt());
                 match least {
                     None => prop_assert_eq!(found.places[at], NOWHERE),
                     Some(least) => {

@@ -39,6 +39,9 @@ pub fn fft_convolve<T: Pixel<Real: Transform>>(
 ) {
     fit(image.dims(), out.dims());
     let (dims, extents) = (image.dims(), kernel.dims());
+    if boundary == Boundary::Wrap && (0..3).all(|axis| extents[axis] <= dims[axis]) {
+        return circular(image, kernel, out);
+    }
     let size = extended(dims, extents);
     // The kernel turned round is what the product of spectra does anyway.
     let before = extents.map(|n| (n - 1) / 2);
@@ -72,6 +75,36 @@ pub fn fft_convolve<T: Pixel<Real: Transform>>(
         let line = sums.row(z + extents[0] - 1, y + extents[1] - 1);
         row.copy_from_slice(&line[extents[2] - 1..][..row.len()]);
     });
+}
+
+/// What wraps round needs no room: transforms do so by themselves.
+fn circular<T: Pixel<Real: Transform>>(
+    image: View<'_, T>,
+    kernel: View<'_, T::Real>,
+    out: ViewMut<'_, T::Real>,
+) {
+    let (dims, extents) = (image.dims(), kernel.dims());
+    let mut spectrum = Spectrum::<T::Real>::forward(dims, &|z, y, row| {
+        for (to, from) in row.iter_mut().zip(image.row(z, y)) {
+            *to = from.to_real();
+        }
+    });
+    // The kernel's middle lies on the first pixel.
+    let place = |at: usize, axis: usize| (at + extents[axis] / 2) % dims[axis];
+    let weights = Spectrum::<T::Real>::forward(dims, &|z, y, row| {
+        row.fill(T::Real::ZERO);
+        let (z, y) = (place(z, 0), place(y, 1));
+        if z < extents[0] && y < extents[1] {
+            let line = kernel.row(z, y);
+            for (x, to) in row.iter_mut().enumerate() {
+                *to = line.get(place(x, 2)).copied().unwrap_or(T::Real::ZERO);
+            }
+        }
+    });
+    spectrum.combine(&weights, |a, b| *a * *b);
+    let sums = spectrum.inverse();
+    let sums = View::packed(&sums, dims);
+    for_rows(out, |z, y, row| row.copy_from_slice(sums.row(z, y)));
 }
 
 /// By how many whole pixels (z, y, x) `a` is moved against `b`, as

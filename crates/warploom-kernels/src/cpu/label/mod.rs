@@ -103,6 +103,10 @@ pub fn clear_border<T: Pixel>(labels: View<'_, T>, out: ViewMut<'_, T>) {
             }
         }
     }
+    // A single pixel is all edge.
+    if nz * ny * nx == 1 {
+        touches.fill(true);
+    }
     for_bands(out, band_height(nx), &|mut band| {
         for row in band.rows() {
             let source = labels.row(row / ny, row % ny);
@@ -183,7 +187,7 @@ mod tests {
             let parts = naive(&data, dims, Connectivity::Box, true);
             let edge = |at: usize| {
                 let place = [at / (dims[1] * dims[2]), at / dims[2] % dims[1], at % dims[2]];
-                place.iter().zip(dims).any(|(&p, n)| n > 1 && (p == 0 || p + 1 == n))
+                dims == [1; 3] || place.iter().zip(dims).any(|(&p, n)| n > 1 && (p == 0 || p + 1 == n))
             };
             let gone: Vec<u32> = (0..data.len()).filter(|&at| edge(at)).map(|at| parts[at]).collect();
             let mut out = vec![9; data.len()];

@@ -36,8 +36,9 @@ fn exchanges(count: usize) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// The middle value of every column, or the mean of the two middle ones; NaN where a value is NaN.
-pub fn median_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
+/// The middle value of every column, or `(a + b) * 0.5` of the two middle ones; NaN where a value is
+/// NaN.
+pub fn median_z<T: Pixel<Real = R>, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
     let [nz, _, _] = image.dims();
     let pairs = if nz <= PLANES {
         exchanges(nz)
@@ -63,14 +64,14 @@ pub fn median_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
             } else {
                 select(&mut columns, high);
             }
+            let half = R::from_f64(0.5);
             for (lane, to) in piece.iter_mut().enumerate() {
-                let (low, high) = (columns[low][lane].to_f64(), columns[high][lane].to_f64());
-                let middle = if nz % 2 == 1 {
-                    high
-                } else {
-                    f64::midpoint(low, high)
+                let (low, high) = (columns[low][lane].to_real(), columns[high][lane].to_real());
+                *to = match (nan[lane], nz % 2) {
+                    (true, _) => R::from_f64(f64::NAN),
+                    (false, 1) => high,
+                    (false, _) => (low + high) * half,
                 };
-                *to = R::from_f64(if nan[lane] { f64::NAN } else { middle });
             }
         }
     });
@@ -135,13 +136,13 @@ mod tests {
         let data: Vec<i16> = (0..nz * 45)
             .map(|i| (i * 7919 % 997) as i16 - 500)
             .collect();
-        let mut out = vec![0.0_f64; 45];
+        let mut out = vec![0.0_f32; 45];
         let image = View::packed(&data, [nz, 1, 45]);
         median_z(image, ViewMut::packed(&mut out, [1, 1, 45]));
         for (x, &found) in out.iter().enumerate() {
             let mut column: Vec<i16> = (0..nz).map(|z| data[z * 45 + x]).collect();
             column.sort_unstable();
-            let want = f64::from(column[(nz - 1) / 2]) + f64::from(column[nz / 2]);
+            let want = f32::from(column[(nz - 1) / 2]) + f32::from(column[nz / 2]);
             assert_eq!(found, want / 2.0);
         }
     }

@@ -5,6 +5,9 @@ use crate::cpu::share::{pieces, pixels};
 use crate::cpu::totals::{sum_of, sums_of};
 use crate::cpu::{Pixel, View};
 
+/// Steps after which an iteration goes round in circles.
+const STEPS: usize = 1000;
+
 pub(super) fn yen(bins: &Bins) -> f64 {
     let total = bins.counts.iter().sum::<u64>() as f32;
     let share: Vec<f32> = bins.weights().map(|weight| weight / total).collect();
@@ -21,11 +24,12 @@ pub(super) fn yen(bins: &Bins) -> f64 {
 }
 
 /// Iterates `t = (back - fore) / (ln back - ln fore)`, with the means of both classes, from `start`
-/// on until it moves by `tolerance` or less; `means` answers for a threshold.
+/// on until it moves by `tolerance` or less; `means` answers for a threshold. Answers with the last
+/// one, and by how much each step moved it: none of them small when it would go on for ever.
 fn iterate(start: f64, tolerance: f64, means: impl Fn(f64) -> (f64, f64)) -> (f64, Vec<f64>) {
     let (mut now, mut next) = (-2.0 * tolerance, start);
     let mut moves = Vec::new();
-    while (next - now).abs() > tolerance {
+    while (next - now).abs() > tolerance && moves.len() < STEPS {
         now = next;
         let (back, fore) = means(now);
         if back == 0.0 {
@@ -102,7 +106,8 @@ fn li_of_floats<T: Pixel>(image: View<'_, T>) -> f64 {
     // values is an upper bound of that; if no move was as small, all values need not be sorted.
     let (found, moves) = iterate(sum / count, 0.0, means);
     let bound = least_gap(image, 1 << 14) / 2.0;
-    if moves.iter().all(|&step| step == 0.0 || step > bound) {
+    let settled = moves.len() < STEPS;
+    if settled && moves.iter().all(|&step| step == 0.0 || step > bound) {
         return found + least;
     }
     let tolerance = least_gap(image, usize::MAX) / 2.0;

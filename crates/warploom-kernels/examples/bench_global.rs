@@ -15,7 +15,6 @@
 use std::time::Instant;
 
 use warploom_kernels::Boundary;
-use warploom_kernels::cpu::binary::{Step, morphology};
 use warploom_kernels::cpu::convolve::{convolve, subtract_rolling_ball};
 use warploom_kernels::cpu::distance::{distance_transform, expand_labels};
 use warploom_kernels::cpu::fourier::{fft_convolve, phase_shift};
@@ -156,26 +155,6 @@ fn on(bench: &Bench, dims: [usize; 3]) {
     run("watershed", &mut || {
         watershed(short, named, None, ViewMut::packed(&mut other, dims));
     });
-    for step in [Step::Erode, Step::Close] {
-        for (shape, iterations) in [
-            (Connectivity::Box, 1),
-            (Connectivity::Box, 9),
-            (Connectivity::Diamond, 3),
-        ] {
-            run(
-                &format!("binary {step:?} {shape:?} {iterations}"),
-                &mut || {
-                    morphology(
-                        mask,
-                        step,
-                        shape,
-                        iterations,
-                        ViewMut::packed(&mut bytes, dims),
-                    );
-                },
-            );
-        }
-    }
     if dims[0] > 1 {
         let plane = [1, dims[1], dims[2]];
         run("sum_z", &mut || {

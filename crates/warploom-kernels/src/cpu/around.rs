@@ -19,11 +19,8 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
         } => match combine {
             Combine::Sum => to_real!(sources[0], target(), a, out => {
                 each(a, footprint, *boundary, out, |window: &[_]| {
-                    let mut sum = Pixel::to_real(window[0]);
-                    for element in &window[1..] {
-                        sum = sum + Pixel::to_real(*element);
-                    }
-                    sum
+                    let rest = window[1..].iter();
+                    rest.fold(Pixel::to_real(window[0]), |sum, element| sum + Pixel::to_real(*element))
                 });
             }),
             Combine::Min => to_same!(sources[0], target(), a, out => {
@@ -96,7 +93,7 @@ fn ranked<T: Pixel>(
 }
 
 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-fn is_nan<T: PartialOrd>(value: T) -> bool {
+fn is_nan<T: Pixel>(value: T) -> bool {
     value != value
 }
 

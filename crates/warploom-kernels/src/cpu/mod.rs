@@ -25,12 +25,9 @@
 
 mod arms;
 mod around;
-pub mod binary;
-pub mod blend;
 mod block;
 pub mod chain;
 pub mod convolve;
-pub mod deconvolve;
 pub mod depth;
 mod dispatch;
 pub mod distance;

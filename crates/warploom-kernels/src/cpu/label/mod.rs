@@ -7,7 +7,7 @@ use super::share::{band_height, fit, for_bands};
 use super::{Pixel, View, ViewMut};
 
 pub(crate) use join::connect;
-pub(crate) use runs::{Runs, pack_bits};
+pub(crate) use runs::Runs;
 
 /// Which pixels touch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -38,10 +38,15 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
             ranked(a, footprint, *rank as usize, *boundary, out);
         }),
         Prim::Convolve { mirrored, boundary } => {
-            with_kernel!(sources[0], sources[1], target(), a, k, out => if *mirrored {
-                convolve::correlate(a, k, *boundary, out);
-            } else {
-                convolve::convolve(a, k, *boundary, out);
+            let kernel = sources[1];
+            to_real!(sources[0], target(), a, out => {
+                let weights = reals(kernel);
+                let weights = View::packed(&weights, kernel.dims());
+                if *mirrored {
+                    convolve::correlate(a, weights, *boundary, out);
+                } else {
+                    convolve::convolve(a, weights, *boundary, out);
+                }
             });
         }
         Prim::RollingBall { radius } => {
@@ -67,6 +72,18 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
         _ => return false,
     }
     true
+}
+
+/// Every element of an image, in the type that is computed in.
+fn reals<R: Pixel>(image: Image<'_>) -> Vec<R> {
+    let [nz, ny, _] = image.dims();
+    let mut elements = Vec::new();
+    with_image!(image, view => for z in 0..nz {
+        for y in 0..ny {
+            elements.extend(view.row(z, y).iter().map(|&v| R::from_f64(v.to_f64())));
+        }
+    });
+    elements
 }
 
 fn extreme<T: Pixel>(window: &[T], start: T, better: fn(T, T) -> T) -> T {

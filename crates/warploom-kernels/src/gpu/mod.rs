@@ -4,13 +4,27 @@
 //! wgpu. What a template bakes in is only what changes the code (types, boundary, which sum);
 //! extents, pitches, radii and weights are arguments, so a new image shape compiles nothing.
 
+mod around;
+mod bin;
+mod convolve;
+mod fold;
 mod lanes;
 mod launch;
 mod map;
+mod moves;
+mod near;
+mod order;
+mod project;
+mod rank;
+mod resample;
+mod rolling_ball;
+mod samples;
 mod taps;
 mod tuning;
+mod window;
 
 pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
+pub use samples::samples;
 pub use tuning::Tuning;
 
 use crate::flow::{Flow, Node, Prim};
@@ -20,6 +34,64 @@ pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
     let plan = match &node.prim {
         Prim::Map { dag, numbers } => Some(map::plan(flow, node, dag, numbers, tuning)),
         Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),
+        Prim::Window {
+            axis,
+            radius,
+            combine,
+            boundary,
+        } => {
+            let window = window::Window {
+                axis: *axis,
+                radius: *radius,
+                combine: *combine,
+                boundary: *boundary,
+            };
+            Some(window::plan(flow, node, window, tuning))
+        }
+        Prim::Around {
+            footprint,
+            combine,
+            boundary,
+        } => Some(around::plan(
+            flow,
+            node,
+            (footprint, *combine, *boundary),
+            tuning,
+        )),
+        Prim::Rank {
+            footprint,
+            rank,
+            boundary,
+        } => Some(rank::plan(
+            flow,
+            node,
+            (footprint, *rank, *boundary),
+            tuning,
+        )),
+        Prim::Convolve { mirrored, boundary } => {
+            Some(convolve::plan(flow, node, (*mirrored, *boundary), tuning))
+        }
+        Prim::RollingBall { radius } => Some(rolling_ball::plan(flow, node, *radius, tuning)),
+        Prim::Project(project) => Some(project::plan(flow, node, *project, tuning)),
+        Prim::Bin { factor, tile } => Some(bin::plan(flow, node, (*factor, *tile), tuning)),
+        Prim::Crop {
+            start,
+            boundary,
+            fill,
+        } => Some(moves::crop(flow, node, (*start, *boundary, *fill), tuning)),
+        Prim::Flip { axis } => Some(moves::reorder(
+            flow,
+            node,
+            moves::Order::Reversed(*axis),
+            tuning,
+        )),
+        Prim::Transpose { axes } => Some(match (axes[0].min(axes[1]), axes[0].max(axes[1])) {
+            (axis, 2) if axis < 2 => moves::turn(flow, node, axis, tuning),
+            (0, 1) => moves::reorder(flow, node, moves::Order::RowsAsPlanes, tuning),
+            _ => return None,
+        }),
+        Prim::Affine { matrix } => Some(resample::affine(flow, node, matrix, tuning)),
+        Prim::Resize { linear } => Some(resample::resize(flow, node, *linear, tuning)),
         _ => None,
     }?;
     let wide = plan.launches.iter().any(|launch| launch.def.is_wide());

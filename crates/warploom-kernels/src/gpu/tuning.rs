@@ -12,6 +12,9 @@ pub struct Tuning {
     /// Pixels in a row that one work item computes. A compiler for processors turns the loop over
     /// them into vector code; a GPU has its lanes side by side already.
     pub run: u32,
+    /// Rows that one work item computes side by side where it goes along x: running values wait
+    /// for themselves, and several have more to do meanwhile.
+    pub rows: u32,
     /// Items of a work group for work over pixels, in x, y, z.
     pub group: [u32; 3],
     /// Items of a one-dimensional work group for reductions.
@@ -29,13 +32,37 @@ impl Tuning {
             Language::Wgsl => Some(Target::Wgsl),
             _ => None,
         })?;
+        let wide = target == Target::Wgsl || info.caps.contains(Caps::F64);
         let processor = info.kind == DeviceKind::Cpu && target == Target::OpenCl;
-        Some(Self {
+        let tuning = if processor {
+            Self::processor()
+        } else {
+            Self::gpu(target)
+        };
+        Some(Self { wide, ..tuning })
+    }
+
+    /// How a GPU likes it, with `f64`.
+    pub fn gpu(target: Target) -> Self {
+        Self {
             target,
-            run: if processor { 64 } else { 1 },
-            group: if processor { [1, 1, 1] } else { [32, 4, 1] },
-            lanes: if processor { 1 } else { 128 },
-            wide: target == Target::Wgsl || info.caps.contains(Caps::F64),
-        })
+            run: 1,
+            rows: 1,
+            group: [32, 4, 1],
+            lanes: 128,
+            wide: true,
+        }
+    }
+
+    /// How a processor behind OpenCL likes it, with `f64`.
+    pub fn processor() -> Self {
+        Self {
+            target: Target::OpenCl,
+            run: 64,
+            rows: 4,
+            group: [1, 1, 1],
+            lanes: 1,
+            wide: true,
+        }
     }
 }

@@ -50,6 +50,24 @@ pub(super) struct Walk<'a, D> {
     temps: u32,
 }
 
+/// Without parentheses around all of it: compilers warn of two pairs.
+fn bare(text: &str) -> &str {
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let mut depth = 0_i32;
+    let closes_early = |inner: &str| {
+        inner.chars().any(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth < 0
+        })
+    };
+    match inner {
+        Some(inner) if !{ closes_early }(inner) => inner,
+        _ => text,
+    }
+}
+
 /// Longer expressions get a name, which keeps lines readable and compilers quick.
 const LONG: usize = 120;
 
@@ -227,7 +245,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
             }
             Stmt::If(cond, yes, no) => {
                 let cond = self.one(*cond);
-                self.line(&format!("if ({cond}) {{"));
+                self.line(&format!("if ({}) {{", bare(&cond)));
                 self.inner(yes);
                 if !no.is_empty() {
                     self.line("} else {");

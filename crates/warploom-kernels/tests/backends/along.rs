@@ -27,7 +27,7 @@ fn window(dtype: DType, dims: [u64; 3], axis: u8, radius: u32, combine: Combine)
     let sum = flow.real(input).0;
     let output = flow.window(input, axis, radius, combine, boundary, sum);
     flow.output(output);
-    Case::new(name, flow).by_host()
+    Case::new(name, flow)
 }
 
 fn even(radius: i32) -> Weights {

@@ -1,8 +1,11 @@
 //! A case: a flow, what goes in, how close the results must be.
 
 use warploom_core::DType;
-use warploom_kernels::ImageType;
 use warploom_kernels::flow::{Flow, Prim, ValueId, ValueKind};
+use warploom_kernels::{Boundary, ImageType};
+
+use super::compare::numbers;
+use super::reference::Picture;
 
 /// Every element type that operations take.
 pub(crate) const DTYPES: [DType; 7] = [
@@ -21,6 +24,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) flow: Flow,
     pub(crate) inputs: Vec<Vec<u8>>,
+    /// What comes out by definition, where that was computed; otherwise the CPU is right.
+    pub(crate) expected: Option<Vec<f64>>,
     /// How far wgpu may be off, in units in the last place of the largest expected value.
     pub(crate) ulps: f64,
     /// May the host do it where the device cannot?
@@ -40,6 +45,7 @@ impl Case {
             name: name.into(),
             flow,
             inputs,
+            expected: None,
             ulps: 4.0,
             host: false,
         }
@@ -65,6 +71,22 @@ impl Case {
         self
     }
 
+    /// An input, to compute with.
+    pub(crate) fn picture(&self, at: usize) -> Picture {
+        let kind = self.flow.image(self.flow.inputs()[at]);
+        Picture {
+            kind,
+            pixels: numbers(kind.dtype, &self.inputs[at]),
+        }
+    }
+
+    /// The output by definition.
+    #[must_use]
+    pub(crate) fn expecting(mut self, want: &Picture) -> Self {
+        self.expected = Some(want.pixels.clone());
+        self
+    }
+
     /// With another bound for wgpu.
     #[must_use]
     pub(crate) fn within(mut self, ulps: f64) -> Self {
@@ -87,7 +109,7 @@ fn a_case_by_way_of_the_host() {
         axis: 2,
         radius: 1,
         combine: warploom_kernels::flow::Combine::Max,
-        boundary: warploom_kernels::Boundary::Clamp,
+        boundary: Boundary::Clamp,
     };
     let case = Case::one(prim, &[kind], kind);
     let case = case.with_input(0, &[5_u16, 7, 9]).within(0.0).by_host();
@@ -111,6 +133,41 @@ impl From<ValueKind> for Gives {
 
 fn shortened(name: &str) -> String {
     name.chars().take(240).collect()
+}
+
+/// Element type, extents and boundary of a case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Picked {
+    pub(crate) dtype: DType,
+    pub(crate) dims: [u64; 3],
+    pub(crate) boundary: Boundary,
+}
+
+impl Picked {
+    pub(crate) fn new(dtype: DType, dims: [u64; 3], boundary: Boundary) -> Self {
+        Self {
+            dtype,
+            dims,
+            boundary,
+        }
+    }
+
+    /// Every shape beyond every edge.
+    pub(crate) fn every(dtype: DType, shapes: &[[u64; 3]]) -> impl Iterator<Item = Self> {
+        let of = move |dims: [u64; 3]| Boundary::ALL.map(|rule| Self::new(dtype, dims, rule));
+        shapes.iter().copied().flat_map(of)
+    }
+
+    /// The image.
+    pub(crate) fn kind(&self) -> ImageType {
+        image(self.dtype, self.dims)
+    }
+
+    /// An image like it of real numbers.
+    pub(crate) fn real(&self) -> ImageType {
+        let wide = self.dtype == DType::F64;
+        image(if wide { DType::F64 } else { DType::F32 }, self.dims)
+    }
 }
 
 /// A plane or, with more than one z, a stack.

@@ -12,11 +12,11 @@ pub(crate) enum Rule {
 }
 
 /// `Ok`, or where and how they differ first.
-pub(crate) fn same(rule: Rule, dtype: DType, want: &[u8], got: &[u8]) -> Result<(), String> {
+pub(crate) fn same(rule: Rule, dtype: DType, want: &[f64], got: &[u8]) -> Result<(), String> {
+    let got = numbers(dtype, got);
     if want.len() != got.len() {
-        return Err(format!("{} bytes instead of {}", got.len(), want.len()));
+        return Err(format!("{} elements instead of {}", got.len(), want.len()));
     }
-    let (want, got) = (numbers(dtype, want), numbers(dtype, got));
     let largest = want
         .iter()
         .filter(|v| v.is_finite())
@@ -44,7 +44,7 @@ pub(crate) fn same(rule: Rule, dtype: DType, want: &[u8], got: &[u8]) -> Result<
 }
 
 /// Elements as numbers; all of our types fit.
-fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+pub(crate) fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     fn each<T: bytemuck::AnyBitPattern + Into<f64>>(bytes: &[u8]) -> Vec<f64> {
         let elements = bytes.chunks_exact(size_of::<T>());
         elements
@@ -65,13 +65,16 @@ fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
 
 #[test]
 fn differences_are_seen() {
-    let bytes = |values: [f32; 3]| bytemuck::cast_slice(&values).to_vec();
-    let want = bytes([1.0, f32::NAN, 0.0]);
-    let near = bytes([1.0 + f32::EPSILON, f32::NAN, -0.0]);
-    assert!(same(Rule::Bits, DType::F32, &want, &want).is_ok());
-    assert!(same(Rule::Bits, DType::F32, &want, &near).is_err());
-    assert!(same(Rule::Ulps(1.0), DType::F32, &want, &near).is_ok());
-    let number = bytes([1.0, 1.0, 0.0]);
-    assert!(same(Rule::Ulps(1e9), DType::F32, &want, &number).is_err());
-    assert!(same(Rule::Ulps(1e9), DType::F32, &number, &want).is_err());
+    let check = |rule: Rule, want: [f32; 3], got: [f32; 3]| {
+        let want = want.map(f64::from);
+        same(rule, DType::F32, &want, bytemuck::cast_slice(&got))
+    };
+    let want = [1.0, f32::NAN, 0.0];
+    let near = [1.0 + f32::EPSILON, f32::NAN, -0.0];
+    assert!(check(Rule::Bits, want, want).is_ok());
+    assert!(check(Rule::Bits, want, near).is_err());
+    assert!(check(Rule::Ulps(1.0), want, near).is_ok());
+    let number = [1.0, 1.0, 0.0];
+    assert!(check(Rule::Ulps(1e9), want, number).is_err());
+    assert!(check(Rule::Ulps(1e9), number, want).is_err());
 }

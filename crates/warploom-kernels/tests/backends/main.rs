@@ -1,7 +1,7 @@
 //! Every primitive on every device: the same numbers as on the CPU.
 //!
 //! A case is a flow and its inputs. It runs on the CPU backend and on every other device of the
-//! process, and results are compared: bit for bit on OpenCL and CUDA (all NaN count as one, and so
+//! process, or is computed by its definition where the case says so, and results are compared: bit for bit on OpenCL and CUDA (all NaN count as one, and so
 //! do both zeros), within a bound on wgpu. A primitive that would take the way over the host fails
 //! its case, unless the case says that it may. Each file is one family; a case is a line of its
 //! table. Backends that are not there are skipped, and said to be, unless `WARPLOOM_REQUIRE` names
@@ -10,6 +10,9 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::unwrap_used,
     clippy::float_cmp,
     reason = "a test says what it skips and compares exactly, a variable is how CI reaches through cargo test, and noise is cut to size"
 )]
@@ -18,3 +21,6 @@ mod along;
 mod case;
 mod compare;
 mod devices;
+mod places;
+mod reference;
+mod spots;

@@ -1,0 +1,74 @@
+//! Tiles of pixels, each made one.
+
+use crate::expr::{Ex, Ty};
+use crate::flow::{Combine, Flow, Node, Reach, Tile};
+use crate::kernel::{Access, Builder};
+
+use super::fold;
+use super::lanes::{items, runs};
+use super::launch::{Args, Plan};
+use super::tuning::Tuning;
+
+pub(super) fn plan(
+    flow: &Flow,
+    node: &Node,
+    (factor, tile): (Reach, Tile),
+    tuning: &Tuning,
+) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let (from, to) = (flow.kind(input), flow.kind(output));
+    let (combine, ty) = match tile {
+        Tile::Max => (Combine::Max, fold::result(Combine::Max, from.dtype()).1),
+        Tile::Mean | Tile::Sum => (Combine::Sum, Ty::F64),
+    };
+    let k = Builder::new();
+    let src = k.image("src", from.dtype(), Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    let factors = ["fz", "fy", "fx"].map(|name| k.scalar(name, Ty::I32));
+    runs(&k, tuning.run, dims, |run| {
+        let lanes = run.lanes;
+        let running = lanes.values(ty);
+        let nothing = k.graph().number(ty, fold::nothing(combine, from.dtype()));
+        lanes.each(|lane| running.set(lane, nothing));
+        let zero = k.graph().int(0);
+        let corner: [Ex<'_>; 3] = [
+            k.let_(run.z * factors[0]),
+            k.let_(run.y * factors[1]),
+            k.let_(run.first * factors[2]),
+        ];
+        k.for_(zero, factors[0], |dz| {
+            k.for_(zero, factors[1], |dy| {
+                let place = [corner[0] + dz, corner[1] + dy, corner[2]];
+                let row = k.let_(k.index(src, place));
+                k.for_(zero, factors[2], |dx| {
+                    lanes.each(|lane| {
+                        let value = k.load(src.buf, row + dx + lane * factors[2]).cast(ty);
+                        running.set(lane, fold::add(combine, running.get(lane), value));
+                    });
+                });
+            });
+        });
+        let count = factors[0] * factors[1] * factors[2];
+        lanes.each(|lane| {
+            let value = running.get(lane);
+            let value = match tile {
+                Tile::Mean => value / count.cast(Ty::F64),
+                Tile::Sum | Tile::Max => value,
+            };
+            let at = [run.z, run.y, run.first + lane];
+            k.put(dst, at, value.saturate(to.dtype()));
+        });
+    });
+    let def = k.finish("wl_bin", tuning.group);
+    let mut plan = Plan::default();
+    let args = Args::new()
+        .image(flow, input)
+        .image(flow, output)
+        .dims(to)
+        .count(u64::from(factor[0]))
+        .count(u64::from(factor[1]))
+        .count(u64::from(factor[2]));
+    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan
+}

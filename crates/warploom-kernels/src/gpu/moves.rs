@@ -1,0 +1,230 @@
+//! Pixels in other places: cut out, padded, reversed, axes exchanged.
+
+use warploom_core::DType;
+
+use crate::Boundary;
+use crate::cpu::Pixel as _;
+use crate::expr::Ty;
+use crate::flow::{Flow, Node};
+use crate::kernel::{Access, Builder, Space, Work};
+
+use super::lanes::{Lanes, items, runs};
+use super::launch::{Args, LaunchArg, Plan};
+use super::near::Near;
+use super::tuning::Tuning;
+
+/// A part of an image, which may begin and end outside.
+pub(super) fn crop(
+    flow: &Flow,
+    node: &Node,
+    (start, boundary, fill): ([i64; 3], Boundary, f64),
+    tuning: &Tuning,
+) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let (from, to) = (flow.kind(input), flow.kind(output));
+    let mut plan = Plan::default();
+    let fill = one(&mut plan, from.dtype(), fill);
+    let args = Args::new()
+        .image(flow, input)
+        .buffer(fill)
+        .image(flow, output);
+    let args = args.dims(to).dims(from);
+    // An axis has under 2^31 pixels: what starts further away sees nothing but the outside.
+    let far = |at: i64| i32::try_from(at.clamp(-(1 << 30), 1 << 30)).expect("clamped");
+    let args = start.into_iter().fold(args, |args, at| args.int(far(at)));
+    let k = Builder::new();
+    let src = k.image("src", from.dtype(), Access::Read);
+    let fill = k.buffer("fill", from.dtype(), Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    let extents = ["mz", "my", "mx"].map(|name| k.scalar(name, Ty::I32));
+    let start = ["z", "y", "x"].map(|name| k.scalar(name, Ty::I32));
+    runs(&k, tuning.run, dims, |run| {
+        let near = Near {
+            k: &k,
+            src,
+            dims: extents,
+            boundary,
+            ty: fill.ty(),
+            outside: k.load(fill, k.graph().int(0)),
+            run,
+        };
+        let copy = |lanes: Lanes<'_>, clear: bool| {
+            let pixel = near.at(start, clear);
+            lanes.each(|lane| k.put(dst, [run.z, run.y, run.first + lane], pixel(lane)));
+        };
+        if tuning.run == 1 {
+            return copy(run.lanes, false);
+        }
+        // A run must be clear where it is read, and whole where it is written.
+        let (left, right) = (run.first + start[2], run.first + tuning.run.cast_signed());
+        let clear = left.ge(0) & (right + start[2]).le(extents[2]) & right.le(dims[2]);
+        k.if_else(
+            clear,
+            || copy(Lanes::whole(&k, tuning.run), true),
+            || copy(run.lanes, false),
+        );
+    });
+    let def = k.finish("wl_crop", tuning.group);
+    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan
+}
+
+/// One element, rounded and saturated.
+fn one(plan: &mut Plan, dtype: DType, value: f64) -> LaunchArg {
+    match dtype {
+        DType::U8 => plan.constant(&[u8::from_f64(value)]),
+        DType::U16 => plan.constant(&[u16::from_f64(value)]),
+        DType::I16 => plan.constant(&[i16::from_f64(value)]),
+        DType::I32 => plan.constant(&[i32::from_f64(value)]),
+        DType::U32 => plan.constant(&[u32::from_f64(value)]),
+        DType::F32 => plan.constant(&[f32::from_f64(value)]),
+        _ => plan.constant(&[value]),
+    }
+}
+
+/// An image reversed along an axis, or its rows in the places of planes.
+pub(super) fn reorder(flow: &Flow, node: &Node, order: Order, tuning: &Tuning) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let to = flow.kind(output);
+    let [nz, ny, nx] = flow
+        .kind(input)
+        .dims()
+        .map(|n| i32::try_from(n).expect("below 2^31"));
+    // Planes and rows are walked in any order by their pitch; only rows themselves are special.
+    let (at, pitch) = match order {
+        Order::Reversed(0) => ((nz - 1) * ny * nx, [-ny * nx, nx]),
+        Order::Reversed(1) => ((ny - 1) * nx, [ny * nx, -nx]),
+        Order::Reversed(_) => (0, [ny * nx, nx]),
+        Order::RowsAsPlanes => (0, [nx, ny * nx]),
+    };
+    let backwards = matches!(order, Order::Reversed(axis) if axis > 1);
+    let k = Builder::new();
+    let src = k.image("src", to.dtype(), Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    runs(&k, tuning.run, dims, |run| {
+        let row = k.let_(k.index(src, [run.z, run.y, k.graph().int(0)]));
+        let last = k.let_(row + dims[2] - 1 - run.first);
+        let first = k.let_(row + run.first);
+        run.lanes.each(|lane| {
+            let from = if backwards { last - lane } else { first + lane };
+            let value = k.load(src.buf, from);
+            k.put(dst, [run.z, run.y, run.first + lane], value);
+        });
+    });
+    let name = if backwards {
+        "wl_reverse"
+    } else {
+        "wl_reorder"
+    };
+    let def = k.finish(name, tuning.group);
+    let args = Args::new()
+        .value(input)
+        .int(at)
+        .int(pitch[0])
+        .int(pitch[1])
+        .image(flow, output)
+        .dims(to);
+    let mut plan = Plan::default();
+    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan
+}
+
+/// In what order planes, rows and pixels are taken.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    /// Reversed along an axis.
+    Reversed(u8),
+    /// Rows of all planes become planes of all rows.
+    RowsAsPlanes,
+}
+
+/// Sides of the tile a processor turns in its cache: a cache line of `f32` each way.
+const TILE: u32 = 16;
+/// Sides of the tile a group turns in its shared memory.
+const SHARED: u32 = 32;
+/// Rows of a group; each item takes several of the tile's.
+const SHARED_ROWS: u32 = 8;
+
+/// Two axes exchanged, one of them x.
+pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let to = flow.kind(output);
+    let [nz, ny, nx] = to.dims();
+    let [_, my, mx] = flow.kind(input).dims();
+    // Pitches of planes beside each other, and of what becomes a row, on both sides.
+    let (sides, rows, from, into) = if axis == 1 {
+        (nz, ny, [my * mx, mx], [ny * nx, nx])
+    } else {
+        (ny, nz, [mx, my * mx], [nx, ny * nx])
+    };
+    let k = Builder::new();
+    let src = k.image("src", to.dtype(), Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let [sides_n, rows_n, columns_n] =
+        ["sides", "rows", "columns"].map(|name| k.scalar(name, Ty::I32));
+    let int = |value: u32| k.graph().int(value.cast_signed());
+    let side = k.work(Work::Global(2));
+    let read = |row, column| {
+        k.load(
+            src.buf,
+            src.offset + side * src.pitch[0] + column * src.pitch[1] + row,
+        )
+    };
+    let write = |row, column, value| {
+        let at = dst.offset + side * dst.pitch[0] + row * dst.pitch[1] + column;
+        k.store(dst.buf, at, value);
+    };
+    let (group, step, per) = if tuning.run == 1 {
+        // Read along rows of the source, written along rows of the result, both side by side.
+        let tile = k.array(src.buf.ty(), SHARED * (SHARED + 1), Space::Shared);
+        let (x, y) = (k.work(Work::Local(0)), k.work(Work::Local(1)));
+        let left = k.let_(k.work(Work::Group(0)) * SHARED.cast_signed());
+        let top = k.let_(k.work(Work::Group(1)) * SHARED.cast_signed());
+        k.for_by(int(0), int(SHARED), int(SHARED_ROWS), |down| {
+            let (row, column) = (k.let_(top + x), k.let_(left + y + down));
+            k.if_(row.lt(rows_n) & column.lt(columns_n), || {
+                let value = read(row, column);
+                k.store(tile, (y + down) * (SHARED + 1).cast_signed() + x, value);
+            });
+        });
+        k.barrier();
+        k.for_by(int(0), int(SHARED), int(SHARED_ROWS), |down| {
+            let (row, column) = (k.let_(top + y + down), k.let_(left + x));
+            k.if_(row.lt(rows_n) & column.lt(columns_n), || {
+                let value = k.load(tile, x * (SHARED + 1).cast_signed() + y + down);
+                write(row, column, value);
+            });
+        });
+        ([SHARED, SHARED_ROWS, 1], SHARED, [SHARED, SHARED_ROWS])
+    } else {
+        let left = k.let_(k.work(Work::Global(0)) * TILE.cast_signed());
+        let top = k.let_(k.work(Work::Global(1)) * TILE.cast_signed());
+        k.if_(side.lt(sides_n), || {
+            k.for_(top, (top + TILE.cast_signed()).min(rows_n), |row| {
+                k.for_(left, (left + TILE.cast_signed()).min(columns_n), |column| {
+                    write(row, column, read(row, column));
+                });
+            });
+        });
+        ([1, 1, 1], TILE, [1, 1])
+    };
+    let def = k.finish("wl_turn", group);
+    let args = Args::new()
+        .value(input)
+        .count(0)
+        .count(from[0])
+        .count(from[1])
+        .value(output)
+        .count(0)
+        .count(into[0])
+        .count(into[1])
+        .count(sides)
+        .count(rows)
+        .count(nx);
+    let tiles = |n: u64, per: u32| n.div_ceil(u64::from(step)) * u64::from(per);
+    let mut plan = Plan::default();
+    plan.launch(def, [tiles(nx, per[0]), tiles(rows, per[1]), sides], args);
+    plan
+}

@@ -1,0 +1,179 @@
+//! Numbers in order: as whole numbers that compare alike, sorted by a network, or found by halving.
+
+use warploom_core::DType;
+
+use crate::expr::{Ex, Ty};
+use crate::kernel::Builder;
+
+use super::lanes::{Lanes, Values};
+
+/// How many bits the whole numbers that stand for elements have; `None` where none can.
+pub(super) fn bits(dtype: DType) -> Option<u32> {
+    match dtype {
+        DType::U8 => Some(8),
+        DType::U16 | DType::I16 => Some(16),
+        DType::F64 => None,
+        _ => Some(32),
+    }
+}
+
+/// Turns `0..=2^bits - 1` into keys, by an exclusive or.
+fn flip(dtype: DType) -> i32 {
+    match bits(dtype) {
+        Some(32) => i32::MIN,
+        _ => 0,
+    }
+}
+
+/// An `i32` that compares as the element does; what is not a number is the greatest.
+pub(super) fn key(dtype: DType, value: Ex<'_>) -> Ex<'_> {
+    match dtype {
+        DType::I16 => value + 32_768,
+        DType::U32 => value.cast(Ty::I32) ^ i32::MIN,
+        DType::F32 => {
+            let nan = value.graph().int(i32::MAX);
+            value.is_nan().select(nan, turned(value.to_bits()))
+        }
+        _ => value,
+    }
+}
+
+/// The element of a key.
+pub(super) fn element(dtype: DType, key: Ex<'_>) -> Ex<'_> {
+    match dtype {
+        DType::I16 => key - 32_768,
+        DType::U32 => (key ^ i32::MIN).cast(Ty::U32),
+        DType::F32 => turned(key).from_bits(),
+        _ => key,
+    }
+}
+
+/// Negative floats compare the other way round; its own inverse.
+fn turned(bits: Ex<'_>) -> Ex<'_> {
+    bits ^ (bits.shifted_right(31) & i32::MAX)
+}
+
+/// Does `a` come before `b`, what is not a number last?
+fn before<'k>(a: Ex<'k>, b: Ex<'k>) -> Ex<'k> {
+    if a.ty().is_float() {
+        a.lt(b) | (b.is_nan() & !a.is_nan())
+    } else {
+        a.lt(b)
+    }
+}
+
+/// The element of this rank among `values`: sorted by merge exchange, of which an expression keeps
+/// only what the one result needs.
+pub(super) fn ranked(mut values: Vec<Ex<'_>>, rank: usize) -> Ex<'_> {
+    let count = values.len();
+    let top = count.next_power_of_two() / 2;
+    let mut span = top;
+    while span > 0 {
+        let (mut wide, mut rest, mut apart) = (top, 0, span);
+        loop {
+            for low in (0..count.saturating_sub(apart)).filter(|low| low & span == rest) {
+                exchange(&mut values, low, low + apart);
+            }
+            if wide == span {
+                break;
+            }
+            apart = wide - span;
+            wide /= 2;
+            rest = span;
+        }
+        span /= 2;
+    }
+    values[rank]
+}
+
+/// Puts two values in order.
+fn exchange(values: &mut [Ex<'_>], low: usize, high: usize) {
+    let (a, b) = (values[low], values[high]);
+    (values[low], values[high]) = if a.ty().is_float() {
+        let swap = before(b, a);
+        (swap.select(b, a), swap.select(a, b))
+    } else {
+        (a.min(b), a.max(b))
+    };
+}
+
+/// An element of each pixel of a run.
+pub(super) type Element<'a, 'k> = &'a dyn Fn(Ex<'k>) -> Ex<'k>;
+/// What is done with an element of each.
+pub(super) type Body<'a, 'k> = &'a dyn Fn(Element<'_, 'k>);
+/// Does it with every element of a neighbourhood, or of a column, in turn.
+pub(super) type Each<'a, 'k> = &'a dyn Fn(Body<'_, 'k>);
+
+/// Finds for each pixel of a run the key that has at most `rank` keys before it, bit by bit.
+/// `each` calls its argument with every element in turn, as a function of the pixel.
+pub(super) fn halved<'k>(
+    k: &'k Builder,
+    lanes: Lanes<'k>,
+    dtype: DType,
+    rank: Ex<'k>,
+    each: Each<'_, 'k>,
+) -> Values<'k> {
+    let bits = bits(dtype)
+        .expect("an element type with keys")
+        .cast_signed();
+    let [found, limit, below] = [0; 3].map(|_| lanes.values(Ty::I32));
+    let int = |value: i32| k.graph().int(value);
+    lanes.each(|lane| found.set(lane, int(0)));
+    k.for_(int(0), int(bits), |step| {
+        let bit = k.let_(int(1).shifted_left(int(bits - 1) - step));
+        lanes.each(|lane| {
+            limit.set(lane, (found.get(lane) | (bit - 1)) ^ flip(dtype));
+            below.set(lane, int(0));
+        });
+        each(&|pixel| {
+            lanes.each(|lane| {
+                let counts = key(dtype, pixel(lane)).le(limit.get(lane));
+                below.set(lane, below.get(lane) + counts.cast(Ty::I32));
+            });
+        });
+        lanes.each(|lane| {
+            let so_far = found.get(lane);
+            let more = below.get(lane).le(rank);
+            found.set(lane, more.select(so_far | bit, so_far));
+        });
+    });
+    lanes.each(|lane| found.set(lane, found.get(lane) ^ flip(dtype)));
+    found
+}
+
+/// Finds for each pixel of a run the element that has at most `rank` elements before it, by
+/// comparing every element with every other: for types without keys.
+pub(super) fn compared<'k>(
+    k: &'k Builder,
+    lanes: Lanes<'k>,
+    ty: Ty,
+    rank: Ex<'k>,
+    each: Each<'_, 'k>,
+) -> Values<'k> {
+    let (found, candidate) = (lanes.values(ty), lanes.values(ty));
+    let (less, same) = (lanes.values(Ty::I32), lanes.values(Ty::I32));
+    let int = |value: i32| k.graph().int(value);
+    lanes.each(|lane| found.set(lane, k.graph().number(ty, f64::NAN)));
+    each(&|pixel| {
+        lanes.each(|lane| {
+            candidate.set(lane, pixel(lane));
+            less.set(lane, int(0));
+            same.set(lane, int(0));
+        });
+        each(&|other| {
+            lanes.each(|lane| {
+                let (mine, other) = (candidate.get(lane), k.let_(other(lane)));
+                let (ahead, behind) = (before(other, mine), before(mine, other));
+                less.set(lane, less.get(lane) + ahead.cast(Ty::I32));
+                let equal = !ahead & !behind;
+                same.set(lane, same.get(lane) + equal.cast(Ty::I32));
+            });
+        });
+        lanes.each(|lane| {
+            let (low, ties) = (less.get(lane), same.get(lane));
+            let here = low.le(rank) & rank.lt(low + ties);
+            found.set(lane, here.select(candidate.get(lane), found.get(lane)));
+        });
+    });
+    found
+}

@@ -1,0 +1,206 @@
+//! Images read between their pixels.
+
+use warploom_core::DType;
+
+use crate::expr::{Ex, Ty};
+use crate::flow::{Flow, Node, ValueKind, real};
+use crate::kernel::{Access, Buf, Builder, Img};
+
+use super::lanes::{items, runs};
+use super::launch::{Args, Plan};
+use super::tuning::Tuning;
+
+/// Between two pixels along an axis.
+#[derive(Clone, Copy)]
+struct Between<'k> {
+    low: Ex<'k>,
+    high: Ex<'k>,
+    part: Ex<'k>,
+}
+
+fn wide(at: Ex<'_>) -> Ex<'_> {
+    at.cast(Ty::F64)
+}
+
+/// What a table says of one output pixel.
+fn looked_up<'k>(k: &'k Builder, pairs: Buf, parts: Buf, at: Ex<'k>) -> Between<'k> {
+    Between {
+        low: k.load(pairs, at * 2),
+        high: k.load(pairs, at * 2 + 1),
+        part: k.load(parts, at),
+    }
+}
+
+/// `a` and `b` mixed.
+fn mix<'k>(part: Ex<'k>, a: Ex<'k>, b: Ex<'k>) -> Ex<'k> {
+    part.fma(b - a, a)
+}
+
+/// Along which of z and y an image has one pixel, where nothing is mixed.
+fn single(kind: ValueKind) -> [bool; 3] {
+    let [nz, ny, _] = kind.dims();
+    [nz == 1, ny == 1, false]
+}
+
+/// The image between pixels along x, then y, then z; along axes without a place it has one pixel.
+fn value<'k>(k: &'k Builder, src: Img<'k>, ty: Ty, at: [Option<Between<'k>>; 3]) -> Ex<'k> {
+    let zero = k.graph().int(0);
+    let along = |place: Option<Between<'k>>, of: &dyn Fn(Ex<'k>) -> Ex<'k>| match place {
+        None => of(zero),
+        Some(place) => {
+            let (a, b) = (of(place.low), of(place.high));
+            k.let_(mix(place.part, a, b))
+        }
+    };
+    along(at[0], &|z| {
+        along(at[1], &|y| {
+            let row = k.let_(k.index(src, [z, y, zero]));
+            along(at[2], &|x| k.load(src.buf, row + x).cast(ty))
+        })
+    })
+}
+
+/// The image where a matrix points to. Places are computed in `f64`; on devices without, a place
+/// within 2^-48 of the edge may count as the other side of it.
+pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &Tuning) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let (from, to) = (flow.kind(input), flow.kind(output));
+    let ty = Ty::of(real(from.dtype())).expect("a real type");
+    let single = single(from);
+    let k = Builder::new();
+    let src = k.image("src", from.dtype(), Access::Read);
+    let numbers = k.buffer("matrix", DType::F64, Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    let extents = ["mz", "my", "mx"].map(|name| k.scalar(name, Ty::I32));
+    runs(&k, tuning.run, dims, |run| {
+        let int = |value: usize| k.graph().int(i32::try_from(value).expect("small"));
+        let rows: Vec<_> = (0..3)
+            .map(|axis| {
+                let m = [0, 1, 2, 3].map(|at| k.load(numbers, int(axis * 4 + at)));
+                // All but the last term is the same along a row.
+                let start = k.let_((m[3] + m[0] * wide(run.z)) + m[1] * wide(run.y));
+                let last = k.let_(wide(extents[axis] - 1));
+                (start, m[2], last)
+            })
+            .collect();
+        run.lanes.each(|lane| {
+            let x = run.first + lane;
+            let mut inside = k.graph().number(Ty::Bool, 1.0);
+            let mut at = [None; 3];
+            for (axis, (start, step, last)) in rows.iter().enumerate() {
+                let p = k.let_(*start + *step * wide(x));
+                inside = inside & p.ge(0.0) & p.le(*last);
+                if single[axis] {
+                    continue;
+                }
+                let kept = k.let_(p.clamp(0.0, *last));
+                let low = k.let_(kept.floor().cast(Ty::I32));
+                let part = k.let_((kept - wide(low)).cast(ty));
+                let high = k.let_((low + 1).min(extents[axis] - 1));
+                at[axis] = Some(Between { low, high, part });
+            }
+            let found = value(&k, src, ty, at);
+            let found = inside.select(found, 0.0);
+            k.put(dst, [run.z, run.y, x], found.saturate(to.dtype()));
+        });
+    });
+    let def = k.finish("wl_affine", tuning.group);
+    let mut plan = Plan::default();
+    let numbers = plan.constant::<f64>(matrix.as_flattened());
+    let args = Args::new()
+        .image(flow, input)
+        .buffer(numbers)
+        .image(flow, output)
+        .dims(to)
+        .dims(from);
+    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan
+}
+
+/// Where each output pixel lies along an axis: the pixels before and behind, and how far it is on
+/// the way. The nearest pixel is given as both.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "positions inside an axis"
+)]
+fn places(from: u64, to: u64, linear: bool) -> (Vec<i32>, Vec<f64>) {
+    let last = from - 1;
+    let (mut pairs, mut parts) = (Vec::new(), Vec::new());
+    for at in 0..to {
+        let p = ((at as f64 + 0.5) * from as f64) / to as f64;
+        let p = if linear {
+            (p - 0.5).clamp(0.0, last as f64)
+        } else {
+            p.floor()
+        };
+        let low = p.floor() as u64;
+        let high = if linear { (low + 1).min(last) } else { low };
+        pairs.extend([low as i32, high as i32]);
+        parts.push(p - low as f64);
+    }
+    (pairs, parts)
+}
+
+/// The image in other extents. Places are looked up, since they are the same for all rows.
+pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) -> Plan {
+    let (input, output) = (node.inputs[0], node.outputs[0]);
+    let (from, to) = (flow.kind(input), flow.kind(output));
+    let real = real(from.dtype());
+    let ty = if linear {
+        Ty::of(real).expect("a real type")
+    } else {
+        Ty::of(from.dtype()).expect("an element type that operations take")
+    };
+    let single = single(from);
+    let k = Builder::new();
+    let src = k.image("src", from.dtype(), Access::Read);
+    let pairs = k.buffer("pairs", DType::I32, Access::Read);
+    let parts = k.buffer("parts", real, Access::Read);
+    let dst = k.image("dst", to.dtype(), Access::Write);
+    let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
+    runs(&k, tuning.run, dims, |run| {
+        // Places along z come first, then those along y and x.
+        let z = k.let_(run.z);
+        let y = k.let_(dims[0] + run.y);
+        let first = k.let_(dims[0] + dims[1] + run.first);
+        if !linear {
+            let row = [k.load(pairs, z * 2), k.load(pairs, y * 2), k.graph().int(0)];
+            let row = k.let_(k.index(src, row));
+            run.lanes.each(|lane| {
+                let x = k.load(pairs, (first + lane) * 2);
+                let value = k.load(src.buf, row + x);
+                k.put(dst, [run.z, run.y, run.first + lane], value);
+            });
+            return;
+        }
+        let z = (!single[0]).then(|| looked_up(&k, pairs, parts, z));
+        let y = (!single[1]).then(|| looked_up(&k, pairs, parts, y));
+        run.lanes.each(|lane| {
+            let x = looked_up(&k, pairs, parts, first + lane);
+            let found = value(&k, src, ty, [z, y, Some(x)]);
+            let at = [run.z, run.y, run.first + lane];
+            k.put(dst, at, found.saturate(to.dtype()));
+        });
+    });
+    let def = k.finish("wl_resize", tuning.group);
+    let mut plan = Plan::default();
+    let (mut all_pairs, mut all_parts) = (Vec::new(), Vec::new());
+    for (from, to) in from.dims().into_iter().zip(to.dims()) {
+        let (pairs, parts) = places(from, to, linear);
+        all_pairs.extend(pairs);
+        all_parts.extend(parts);
+    }
+    let pairs = plan.constant::<i32>(&all_pairs);
+    let parts = plan.reals(real, &all_parts);
+    let args = Args::new()
+        .image(flow, input)
+        .buffer(pairs)
+        .buffer(parts)
+        .image(flow, output)
+        .dims(to);
+    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan
+}

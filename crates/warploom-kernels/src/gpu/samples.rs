@@ -1,0 +1,223 @@
+//! Kernels of every template, for compilers that check without running.
+
+use warploom_core::DType;
+
+use super::{Tuning, plan};
+use crate::Boundary;
+use crate::flow::{
+    Combine, Flow, Footprint, Prim, Project, Taps, Tile, ValueId, ValueKind, Weights,
+};
+use crate::image::ImageType;
+use crate::kernel::{KernelDef, Target};
+
+/// One kernel for each way a template can be written, each with a name of its own, as a GPU gets
+/// them.
+pub fn samples() -> Vec<(String, KernelDef)> {
+    let tuning = Tuning::gpu(Target::Cuda);
+    let mut kernels = Vec::new();
+    for (name, flow) in flows() {
+        let launches: Vec<_> = flow
+            .nodes()
+            .iter()
+            .filter_map(|node| plan(&flow, node, &tuning))
+            .flat_map(|plan| plan.launches)
+            .collect();
+        for (at, launch) in launches.iter().enumerate() {
+            let name = match launches.len() {
+                1 => name.clone(),
+                _ => format!("{name}_{at}"),
+            };
+            let mut def = KernelDef::clone(&launch.def);
+            def.name.clone_from(&name);
+            kernels.push((name, def));
+        }
+    }
+    kernels
+}
+
+/// One primitive with images of these element types; all have the same extents.
+fn one(prim: Prim, inputs: &[DType], gives: DType) -> Flow {
+    let image = |dtype: DType| ValueKind::Image(ImageType::stack(dtype, 8, 64, 64));
+    let mut flow = Flow::new();
+    let ids: Vec<ValueId> = inputs
+        .iter()
+        .map(|dtype| flow.input(image(*dtype)))
+        .collect();
+    let output = flow.add(prim, &ids, image(gives));
+    flow.output(output);
+    flow
+}
+
+fn flows() -> Vec<(String, Flow)> {
+    let mut flows = filters();
+    flows.extend(places());
+    flows
+}
+
+fn filters() -> Vec<(String, Flow)> {
+    let mut flows = Vec::new();
+    let taps = |axis: u8, weights: Weights, boundary: Boundary| {
+        Prim::Taps(Taps {
+            axis,
+            weights,
+            boundary,
+        })
+    };
+    let even = || Weights::Even(vec![0.5, 0.25]);
+    let forms = [
+        ("even", even()),
+        ("odd", Weights::Odd(vec![0.5])),
+        ("any", Weights::Any(vec![0.1, 0.2, 0.3])),
+    ];
+    for (form, weights) in forms {
+        for (way, axis) in [("across", 1), ("along", 2)] {
+            let prim = taps(axis, weights.clone(), Boundary::Clamp);
+            let name = format!("taps_{form}_{way}");
+            flows.push((name, one(prim, &[DType::U16], DType::F32)));
+        }
+    }
+    let prim = taps(2, even(), Boundary::Zero);
+    flows.push(("taps_f64".into(), one(prim, &[DType::F64], DType::F64)));
+    for boundary in Boundary::ALL {
+        for (way, axis) in [("across", 1), ("along", 2)] {
+            let prim = Prim::Window {
+                axis,
+                radius: 3,
+                combine: Combine::Max,
+                boundary,
+            };
+            let name = format!("window_{boundary}_{way}");
+            flows.push((name, one(prim, &[DType::U8], DType::U8)));
+        }
+    }
+    let prim = Prim::Window {
+        axis: 1,
+        radius: 3,
+        combine: Combine::Sum,
+        boundary: Boundary::Reflect,
+    };
+    flows.push(("window_sum".into(), one(prim, &[DType::F32], DType::F64)));
+    for combine in [Combine::Sum, Combine::Min] {
+        let prim = Prim::Around {
+            footprint: Footprint::Ball([2.0; 3]),
+            combine,
+            boundary: Boundary::Reflect,
+        };
+        let name = format!("around_{combine:?}").to_lowercase();
+        flows.push((name, one(prim, &[DType::F32], DType::F32)));
+    }
+    let ranks = [
+        ("sorted_u8", Footprint::Box([0, 1, 1]), DType::U8),
+        ("sorted_f32", Footprint::Box([0, 2, 2]), DType::F32),
+        ("sorted_f64", Footprint::Box([0, 1, 1]), DType::F64),
+        ("halved_f32", Footprint::Box([0, 5, 5]), DType::F32),
+        ("compared_f64", Footprint::Box([0, 5, 5]), DType::F64),
+    ];
+    for (name, footprint, dtype) in ranks {
+        let prim = Prim::Rank {
+            footprint,
+            rank: 4,
+            boundary: Boundary::Clamp,
+        };
+        flows.push((format!("rank_{name}"), one(prim, &[dtype], dtype)));
+    }
+    let prim = Prim::Convolve {
+        mirrored: false,
+        boundary: Boundary::Wrap,
+    };
+    let flow = one(prim, &[DType::F32, DType::F32], DType::F32);
+    flows.push(("convolve".into(), flow));
+    let prim = Prim::RollingBall { radius: 5.0 };
+    flows.push(("rolling_ball".into(), one(prim, &[DType::U16], DType::F32)));
+    flows
+}
+
+fn places() -> Vec<(String, Flow)> {
+    let mut flows = Vec::new();
+    let projects = [
+        Project::Sum,
+        Project::Max,
+        Project::Std,
+        Project::Median,
+        Project::ArgMax,
+    ];
+    for project in projects {
+        let gives = match project {
+            Project::ArgMax => DType::U32,
+            _ => DType::F32,
+        };
+        let name = format!("project_{project:?}").to_lowercase();
+        flows.push((name, one(Prim::Project(project), &[DType::F32], gives)));
+    }
+    for tile in [Tile::Mean, Tile::Max] {
+        let prim = Prim::Bin {
+            factor: [1, 2, 2],
+            tile,
+        };
+        let name = format!("bin_{tile:?}").to_lowercase();
+        flows.push((name, one(prim, &[DType::F32], DType::F32)));
+    }
+    let prim = Prim::Crop {
+        start: [0; 3],
+        boundary: Boundary::Zero,
+        fill: 0.0,
+    };
+    flows.push(("crop".into(), one(prim, &[DType::I16], DType::I16)));
+    for (name, axis) in [("flip_rows", 1), ("flip", 2)] {
+        let prim = Prim::Flip { axis };
+        flows.push((name.into(), one(prim, &[DType::U8], DType::U8)));
+    }
+    let prim = Prim::Transpose { axes: [1, 2] };
+    flows.push(("transpose".into(), one(prim, &[DType::F32], DType::F32)));
+    let matrix = [[1.0, 0.0, 0.0, 0.5]; 3];
+    let prim = Prim::Affine { matrix };
+    flows.push(("affine".into(), one(prim, &[DType::U16], DType::F32)));
+    for linear in [true, false] {
+        let prim = Prim::Resize { linear };
+        let name = if linear {
+            "resize_linear"
+        } else {
+            "resize_nearest"
+        };
+        flows.push((name.into(), one(prim, &[DType::F32], DType::F32)));
+    }
+    let mut flow = Flow::new();
+    let image = flow.input(ValueKind::Image(ImageType::plane(DType::U16, 64, 64)));
+    let scaled = flow.map(&[image], image, DType::U8, &[], |graph, images, _| {
+        let near = graph.near(images[0], [0, 1, -1], Boundary::Reflect);
+        let both = graph.pixel(images[0]) + near;
+        (both.cast(crate::expr::Ty::F32) * 0.3).sqrt()
+    });
+    flow.output(scaled);
+    flows.push(("map".into(), flow));
+    flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_has_a_name_of_its_own_and_a_text() {
+        let samples = samples();
+        let mut names: Vec<&str> = samples.iter().map(|(name, _)| name.as_str()).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        for (name, def) in &samples {
+            assert!(
+                def.text(Target::Cuda).contains(&format!(" {name}(")),
+                "{name}"
+            );
+            assert!(
+                def.text(Target::OpenCl).contains(&format!(" {name}(")),
+                "{name}"
+            );
+            assert!(
+                def.text(Target::Wgsl).contains(&format!("fn {name}(")),
+                "{name}"
+            );
+        }
+    }
+}

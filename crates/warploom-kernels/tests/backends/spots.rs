@@ -1,0 +1,193 @@
+//! Neighbourhoods of any form: sums, extremes, ranks, convolutions, rolling balls.
+
+use warploom_core::DType;
+use warploom_kernels::Boundary;
+use warploom_kernels::flow::{Combine, Footprint, Prim};
+
+use super::case::{Case, DTYPES, Picked, image};
+use super::devices::agree;
+
+const SHAPES: [[u64; 3]; 5] = [[1, 11, 140], [1, 1, 9], [1, 7, 1], [4, 6, 70], [1, 3, 3]];
+const COMBINES: [Combine; 3] = [Combine::Sum, Combine::Min, Combine::Max];
+
+fn around(picked: &Picked, footprint: Footprint, combine: Combine) -> Case {
+    let (kind, boundary) = (picked.kind(), picked.boundary);
+    let gives = match combine {
+        Combine::Sum => picked.real(),
+        _ => kind,
+    };
+    let prim = Prim::Around {
+        footprint,
+        combine,
+        boundary,
+    };
+    let case = Case::one(prim, &[kind], gives);
+    let want = case.picture(0).around(&footprint, combine, boundary, gives);
+    case.expecting(&want)
+}
+
+fn rank(picked: &Picked, footprint: Footprint, rank: u32) -> Case {
+    let (kind, boundary) = (picked.kind(), picked.boundary);
+    let prim = Prim::Rank {
+        footprint,
+        rank,
+        boundary,
+    };
+    let case = Case::one(prim, &[kind], kind);
+    let want = case.picture(0).rank(&footprint, rank as usize, boundary);
+    case.expecting(&want)
+}
+
+fn convolve(picked: &Picked, extents: [u64; 3], mirrored: bool) -> Case {
+    let (kind, boundary) = (picked.kind(), picked.boundary);
+    let kernel = image(DType::F32, extents);
+    let prim = Prim::Convolve { mirrored, boundary };
+    let case = Case::one(prim, &[kind, kernel], picked.real());
+    let kernel = case.picture(1);
+    let want = case
+        .picture(0)
+        .convolve(&kernel, mirrored, boundary, picked.real());
+    case.expecting(&want)
+}
+
+fn ball(picked: &Picked, radius: f64) -> Case {
+    let prim = Prim::RollingBall { radius };
+    let case = Case::one(prim, &[picked.kind()], picked.real());
+    let want = case.picture(0).rolling_ball(radius, picked.real());
+    case.expecting(&want)
+}
+
+fn reach(picked: &Picked, radius: u32) -> [u32; 3] {
+    picked.dims.map(|n| if n > 1 { radius } else { 0 })
+}
+
+fn round(picked: &Picked, radius: f64) -> Footprint {
+    Footprint::Ball(picked.dims.map(|n| if n > 1 { radius } else { 0.0 }))
+}
+
+#[test]
+fn neighbourhoods_of_every_type() {
+    agree(DTYPES.into_iter().flat_map(|dtype| {
+        let picked = Picked::new(dtype, [3, 5, 70], Boundary::Clamp);
+        let footprint = round(&picked, 2.0);
+        COMBINES.map(|combine| around(&picked, footprint, combine))
+    }));
+}
+
+#[test]
+fn neighbourhoods_of_every_shape_beyond_every_edge() {
+    agree(Picked::every(DType::F32, &SHAPES).flat_map(|picked| {
+        let round = round(&picked, 3.0);
+        let square = Footprint::Box(reach(&picked, 9));
+        COMBINES.into_iter().flat_map(move |combine| {
+            [
+                around(&picked, round, combine),
+                around(&picked, square, combine),
+            ]
+        })
+    }));
+}
+
+#[test]
+fn ranks_of_every_type() {
+    agree(DTYPES.into_iter().flat_map(|dtype| {
+        let picked = Picked::new(dtype, [1, 9, 70], Boundary::Reflect);
+        [
+            rank(&picked, Footprint::Box([0, 1, 1]), 4),
+            rank(&picked, Footprint::Box([0, 3, 3]), 12),
+            rank(&picked, round(&picked, 6.0), 90),
+        ]
+    }));
+}
+
+#[test]
+fn ranks_of_every_shape_beyond_every_edge() {
+    agree(Picked::every(DType::F32, &SHAPES).flat_map(|picked| {
+        let small = round(&picked, 1.0);
+        let many = small.offsets().len() as u32;
+        let large = Footprint::Box(reach(&picked, 4));
+        let more = large.offsets().len() as u32;
+        [
+            rank(&picked, small, 0),
+            rank(&picked, small, many - 1),
+            rank(&picked, large, more / 2),
+            rank(&picked, large, more - 1),
+        ]
+    }));
+}
+
+#[test]
+fn what_is_not_a_number_is_the_largest() {
+    let picked = Picked::new(DType::F32, [1, 4, 80], Boundary::Clamp);
+    let special = [
+        f32::NAN,
+        -f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        0.0,
+        -0.0,
+        1.5,
+    ];
+    let pixels: Vec<f32> = (0..320).map(|i| special[i * 7919 % 101 % 7]).collect();
+    let wide: Vec<f64> = pixels.iter().map(|v| f64::from(*v)).collect();
+    let mut cases = Vec::new();
+    for at in [0, 2, 4, 6, 8] {
+        let footprint = Footprint::Box([0, 1, 1]);
+        let large = Footprint::Box([0, 4, 4]);
+        for (footprint, at) in [(footprint, at), (large, at * 10)] {
+            let case = rank(&picked, footprint, at).with_input(0, &pixels);
+            let want = case
+                .picture(0)
+                .rank(&footprint, at as usize, Boundary::Clamp);
+            cases.push(case.expecting(&want));
+        }
+        let picked = Picked::new(DType::F64, [1, 4, 80], Boundary::Clamp);
+        let case = rank(&picked, footprint, at).with_input(0, &wide);
+        let want = case
+            .picture(0)
+            .rank(&footprint, at as usize, Boundary::Clamp);
+        cases.push(case.expecting(&want));
+    }
+    for combine in [Combine::Min, Combine::Max] {
+        let footprint = Footprint::Box([0, 1, 1]);
+        let case = around(&picked, footprint, combine).with_input(0, &pixels);
+        let want = case
+            .picture(0)
+            .around(&footprint, combine, Boundary::Clamp, picked.kind());
+        cases.push(case.expecting(&want));
+    }
+    agree(cases);
+}
+
+#[test]
+fn convolutions() {
+    let types = DTYPES
+        .into_iter()
+        .map(|dtype| Picked::new(dtype, [3, 5, 70], Boundary::Wrap));
+    agree(
+        types
+            .chain(Picked::every(DType::F32, &SHAPES))
+            .flat_map(|picked| {
+                [
+                    convolve(&picked, [1, 3, 3], true),
+                    convolve(&picked, [1, 4, 6], false),
+                    convolve(&picked, [3, 1, 9], false),
+                ]
+            }),
+    );
+}
+
+#[test]
+fn rolling_balls() {
+    let types = DTYPES
+        .into_iter()
+        .map(|dtype| Picked::new(dtype, [3, 5, 70], Boundary::Clamp));
+    let shapes = SHAPES
+        .iter()
+        .map(|dims| Picked::new(DType::F32, *dims, Boundary::Clamp));
+    agree(
+        types
+            .chain(shapes)
+            .flat_map(|picked| [ball(&picked, 2.5), ball(&picked, 7.0)]),
+    );
+}

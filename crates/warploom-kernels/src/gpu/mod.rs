@@ -8,8 +8,15 @@ mod around;
 mod bin;
 mod convolve;
 mod fold;
+mod counts;
+mod distance;
+mod fill;
+mod histogram;
+mod key;
+mod label;
 mod lanes;
 mod launch;
+mod line;
 mod map;
 mod moves;
 mod near;
@@ -19,9 +26,15 @@ mod rank;
 mod resample;
 mod rolling_ball;
 mod samples;
+mod objects;
+mod percentiles;
+mod scan;
 mod taps;
+mod threshold;
+mod totals;
 mod tuning;
 mod window;
+mod whole;
 
 pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
 pub use samples::samples;
@@ -92,7 +105,7 @@ pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
         }),
         Prim::Affine { matrix } => Some(resample::affine(flow, node, matrix, tuning)),
         Prim::Resize { linear } => Some(resample::resize(flow, node, *linear, tuning)),
-        _ => None,
+        _ => whole::plan(flow, node, tuning),
     }?;
     let wide = plan.launches.iter().any(|launch| launch.def.is_wide());
     (!wide || tuning.wide).then_some(plan)

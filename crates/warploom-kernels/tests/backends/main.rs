@@ -24,3 +24,5 @@ mod devices;
 mod places;
 mod reference;
 mod spots;
+mod objects;
+mod whole;

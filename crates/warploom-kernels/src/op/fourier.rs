@@ -1,12 +1,15 @@
 //! By Fourier transform.
 
 use super::catalogue::{MAP, input, scratch};
-use super::info::{Bound, Family, Gives, OpInfo, Role, ScalarRule, Tolerance};
+use super::info::{Backends, Bound, Family, Gives, OpInfo, Role, ScalarRule, Tolerance};
 
 const FOURIER: OpInfo = OpInfo {
     family: Family::Fourier,
     traffic: scratch(1, 16),
     nan: "one NaN makes everything NaN",
+    backends: Backends::CpuOnly {
+        why: "strict numbers need the same transform on every device, and so far only the CPU has one",
+    },
     ..MAP
 };
 

@@ -1,7 +1,7 @@
 //! From image to mask.
 
 use super::catalogue::{MAP, MASK, NAN_OUT, NAN_SPREADS, RADIUS, passes, preset};
-use super::info::{Bound, Family, OpInfo, Rule, Tolerance};
+use super::info::{Backends, Bound, Family, OpInfo, Rule, Tolerance};
 use super::param::{ParamInfo, ParamKind, Span};
 
 const BINS: &[ParamInfo] = &[preset(
@@ -68,6 +68,9 @@ pub(super) static OPS: &[OpInfo] = &[
         ],
         own_params: UNUSED_BINS,
         reference: "a > skimage.filters.threshold_li(a)",
+        backends: Backends::CpuOnly {
+            why: "it looks at all pixels again until it settles, and only the pixels tell how often",
+        },
         ..THRESHOLD
     },
     OpInfo {

@@ -25,4 +25,5 @@ mod places;
 mod reference;
 mod spots;
 mod objects;
+mod routes;
 mod whole;

@@ -2,6 +2,7 @@
 
 mod slots;
 pub(super) mod statistics;
+mod walk;
 
 use warploom_core::DType;
 

@@ -11,7 +11,7 @@ use crate::kernel::{Access, Buf, Builder};
 
 use super::super::fill;
 use super::super::launch::{Args, LaunchArg, Plan};
-use super::super::line::{int, lane, launch, meet, word};
+use super::super::line::{for_long, int, lane, launch, meet, word};
 use super::super::tuning::Tuning;
 
 /// The least room in tables, so that small images may have large labels.
@@ -147,7 +147,7 @@ impl Slots {
         );
         k.if_(mine.is(0) & count.gt(0), || {
             let (last, found) = (k.var(word(&k, 0)), k.var(int(&k, 0)));
-            k.for_(int(&k, 0), count, |i| {
+            for_long(&k, tuning, int(&k, 0), count, |i| {
                 let label = k.load(sorted, i);
                 k.if_(label.is_not(k.get(last)), || {
                     k.store(sorted, k.get(found), label);

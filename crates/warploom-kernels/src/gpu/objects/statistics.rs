@@ -8,32 +8,21 @@ use warploom_core::DType;
 
 use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node, Number};
-use crate::kernel::{Access, Buf, Builder, Var};
+use crate::kernel::{Access, Buf, Builder};
 
 use super::super::launch::{Args, LaunchArg, Plan};
-use super::super::line::{each, for_long, group, int, lane, launch, launch_each, wide, word};
+use super::super::line::{each, for_long, group, int, launch, launch_each, wide, word};
 use super::super::tuning::Tuning;
+use super::ranks;
 use super::slots::Slots;
-use super::{ranks, slots::Finder};
+use super::walk::{
+    AREA, LEAST, MOST, PLACES, SQUARES, START, STOP, SUM, SUMS, Tables, WHOLES, Walk,
+};
 
 /// Rows of a band.
 const ROWS: u64 = 256;
 /// Memory for the sums of bands that are gone over together.
 const MEMORY: u64 = 64 << 20;
-
-/// Sums of an object: pixels, least, greatest, positions along z, y, x; in the totals also the
-/// squared deviations.
-const SUM: i32 = 0;
-const LEAST: i32 = 1;
-const MOST: i32 = 2;
-const PLACES: i32 = 3;
-const SQUARES: i32 = 6;
-const SUMS: i32 = 7;
-/// Whole numbers of an object: pixels, first and last position along z, y, x.
-const AREA: i32 = 0;
-const START: i32 = 1;
-const STOP: i32 = 4;
-const WHOLES: i32 = 7;
 
 /// What all launches share.
 struct Measure<'a> {
@@ -95,34 +84,6 @@ pub(in super::super) fn plan(flow: &Flow, node: &Node, columns: u32, tuning: &Tu
 enum Pass {
     Sums,
     Squares,
-}
-
-/// Tables of a kernel: number `what` of row `row` of band `band`.
-#[derive(Clone, Copy)]
-struct Tables<'k> {
-    k: &'k Builder,
-    sums: Buf,
-    wholes: Buf,
-    rows: Ex<'k>,
-}
-
-impl<'k> Tables<'k> {
-    fn new(k: &'k Builder, access: Access, rows: Ex<'k>) -> Self {
-        Self {
-            k,
-            sums: k.buffer("sums", DType::F64, access),
-            wholes: k.buffer("wholes", DType::U32, access),
-            rows,
-        }
-    }
-
-    fn sum_at(&self, band: Ex<'k>, what: i32, row: Ex<'k>) -> Ex<'k> {
-        self.k.let_((band * SUMS + what) * self.rows + row)
-    }
-
-    fn whole_at(&self, band: Ex<'k>, what: i32, row: Ex<'k>) -> Ex<'k> {
-        self.k.let_((band * WHOLES + what) * self.rows + row)
-    }
 }
 
 impl Measure<'_> {
@@ -408,141 +369,5 @@ impl Measure<'_> {
         let def = k.finish("wl_labels_of_rows", self.tuning.line());
         launch_each(plan, self.tuning, def, self.slots.room + 1, args);
         labels
-    }
-}
-
-/// An item's way over a band: the object whose run it is in, and that object's sums.
-struct Walk<'k> {
-    k: &'k Builder,
-    own: Tables<'k>,
-    total: Option<Tables<'k>>,
-    finder: Finder<'k>,
-    names: Buf,
-    band: Ex<'k>,
-    mine: Ex<'k>,
-    lanes: i32,
-    /// Its row; -1 for none, or one that another item looks after.
-    row: Var,
-    begin: Var,
-    sum: Var,
-    least: Var,
-    most: Var,
-    mean: Var,
-}
-
-impl<'k> Walk<'k> {
-    fn new(
-        k: &'k Builder,
-        tuning: &Tuning,
-        own: Tables<'k>,
-        total: Option<Tables<'k>>,
-        (finder, names): (Finder<'k>, Buf),
-        band: Ex<'k>,
-    ) -> Self {
-        let number = || k.var(wide(k, 0.0));
-        Self {
-            k,
-            own,
-            total,
-            finder,
-            names,
-            band,
-            mine: lane(k, tuning),
-            lanes: tuning.lanes.cast_signed(),
-            row: k.var(int(k, -1)),
-            begin: k.var(int(k, 0)),
-            sum: number(),
-            least: number(),
-            most: number(),
-            mean: number(),
-        }
-    }
-
-    fn load(&self, what: i32, row: Ex<'k>) -> Ex<'k> {
-        self.k
-            .load(self.own.sums, self.own.sum_at(self.band, what, row))
-    }
-
-    fn store(&self, what: i32, row: Ex<'k>, value: Ex<'k>) {
-        let at = self.own.sum_at(self.band, what, row);
-        self.k.store(self.own.sums, at, value);
-    }
-
-    /// A run of a label begins.
-    fn open(&self, label: Ex<'k>, x: Ex<'k>) {
-        let k = self.k;
-        k.if_(label.is_not(0), || {
-            let name = k.load(self.names, self.finder.slot(label));
-            let row = k.let_(name.cast(Ty::I32) - 1);
-            let my = (row % int(k, self.lanes)).is(self.mine);
-            k.if_(row.lt(self.own.rows) & my, || {
-                k.set(self.row, row);
-                k.set(self.begin, x);
-                k.set(self.sum, self.load(SUM, row));
-                if let Some(total) = &self.total {
-                    let zero = int(k, 0);
-                    let sum = k.load(total.sums, total.sum_at(zero, SUM, row));
-                    let area = k.load(total.wholes, total.whole_at(zero, AREA, row));
-                    k.set(self.mean, sum / area.cast(Ty::F64));
-                } else {
-                    k.set(self.least, self.load(LEAST, row));
-                    k.set(self.most, self.load(MOST, row));
-                }
-            });
-        });
-    }
-
-    fn add(&self, value: Ex<'k>) {
-        let k = self.k;
-        let value = k.let_(value);
-        if self.total.is_some() {
-            let off = k.let_(value - k.get(self.mean));
-            k.set(self.sum, k.get(self.sum) + off * off);
-            return;
-        }
-        k.set(self.sum, k.get(self.sum) + value);
-        k.set(self.least, k.get(self.least).min(value));
-        k.set(self.most, k.get(self.most).max(value));
-    }
-
-    /// The run ends before `x`.
-    fn close(&self, [z, y]: [Ex<'k>; 2], x: Ex<'k>) {
-        let k = self.k;
-        let row = k.get(self.row);
-        k.if_(row.ge(0), || {
-            k.set(self.row, int(k, -1));
-            self.store(SUM, row, k.get(self.sum));
-            if self.total.is_some() {
-                return;
-            }
-            self.store(LEAST, row, k.get(self.least));
-            self.store(MOST, row, k.get(self.most));
-            let begin = k.get(self.begin);
-            let length = k.let_(x - begin);
-            let count = k.let_(length.cast(Ty::F64));
-            // Positions of the run's pixels along x: their number times the middle of the ends.
-            let ends = (begin + (x - 1)).cast(Ty::F64);
-            for (axis, places) in [z.cast(Ty::F64), y.cast(Ty::F64), ends * 0.5]
-                .into_iter()
-                .enumerate()
-            {
-                let what = PLACES + i32::try_from(axis).expect("three axes");
-                let now = self.load(what, row);
-                self.store(what, row, k.let_(now + count * places));
-            }
-            let whole = |what: i32, step: &dyn Fn(Ex<'k>) -> Ex<'k>| {
-                let at = self.own.whole_at(self.band, what, row);
-                k.store(
-                    self.own.wholes,
-                    at,
-                    k.let_(step(k.load(self.own.wholes, at))),
-                );
-            };
-            whole(AREA, &|now| now + length.cast(Ty::U32));
-            for (axis, (first, last)) in (0..).zip([(z, z), (y, y), (begin, k.let_(x - 1))]) {
-                whole(START + axis, &|now| now.min(first.cast(Ty::U32)));
-                whole(STOP + axis, &|now| now.max((last + 1).cast(Ty::U32)));
-            }
-        });
     }
 }

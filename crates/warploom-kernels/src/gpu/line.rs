@@ -138,6 +138,9 @@ pub(super) fn wide_number(args: Args, tuning: &Tuning, value: f64) -> Args {
     args.number(Number::F32(high)).number(Number::F32(low))
 }
 
+/// Steps of one round in [`for_long`].
+const STEPS: i32 = 16;
+
 /// Runs `body` for whole numbers from `from` up to `to`, several in each round of a loop: a
 /// software Vulkan driver ends every item's loops after 65,535 rounds.
 pub(super) fn for_long<'k>(
@@ -151,7 +154,6 @@ pub(super) fn for_long<'k>(
         k.for_(from, to, body);
         return;
     }
-    const STEPS: i32 = 16;
     k.for_by(from, to, int(k, STEPS), |first| {
         for step in 0..STEPS {
             let at = k.let_(first + step);

@@ -199,8 +199,8 @@ impl Image<'_> {
                 let begin = beginning(k, [high, low], bits, shift + digit);
                 let mut place = none;
                 for (slot, wanted) in wanted.iter().rev() {
-                    let same = begin[0].is(wanted[0]) & begin[1].is(wanted[1]);
-                    place = same.select(digits + *slot * size, place);
+                    let alike = begin[0].is(wanted[0]) & begin[1].is(wanted[1]);
+                    place = alike.select(digits + *slot * size, place);
                 }
                 match found.nan {
                     Some(nan) => nan.select(none, place),
@@ -264,15 +264,15 @@ impl Image<'_> {
         each(&k, tuning, count, |rank| {
             let base = k.let_(rank * STATE);
             let [high, low, left] = [0, 1, 2].map(|at| k.load(states, base + at));
-            let lost = k.let_(left.is(word(&k, LOST)));
+            let none = k.let_(left.is(word(&k, LOST)));
             if is_wide {
                 // The key of a quiet NaN.
                 let nan = word(&k, u32::MAX);
-                let words = [high, low].map(|part| k.let_(lost.select(nan, part)));
+                let words = [high, low].map(|part| k.let_(none.select(nan, part)));
                 key::put_wide(&k, tuning, values, rank, words);
             } else {
                 let value = key::value(&k, self.dtype, low);
-                let value = lost.select(wide(&k, f64::NAN), value);
+                let value = none.select(wide(&k, f64::NAN), value);
                 k.store(values, rank, k.let_(value));
             }
         });
@@ -317,7 +317,7 @@ impl Image<'_> {
 }
 
 /// `digit` bits of a key from `shift` on.
-fn part<'k>([high, low]: [Ex<'k>; 2], bits: u32, shift: u32, digit: u32) -> Ex<'k> {
+fn part([high, low]: [Ex<'_>; 2], bits: u32, shift: u32, digit: u32) -> Ex<'_> {
     let (word_, shift) = match bits {
         64 if shift < 32 => (low, shift),
         64 => (high, shift - 32),

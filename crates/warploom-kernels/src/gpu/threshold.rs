@@ -95,7 +95,7 @@ fn judge(
     dtype: DType,
     method: ThresholdMethod,
     (table, places): (LaunchArg, u64),
-    list: Option<LaunchArg>,
+    limits_of: Option<LaunchArg>,
     out: ValueId,
     tuning: &Tuning,
 ) {
@@ -104,7 +104,7 @@ fn judge(
     let k = Builder::new();
     let counts = k.buffer("table", DType::U32, Access::Read);
     let mut args = Args::new().buffer(table);
-    let known = list.map(|list| {
+    let known = limits_of.map(|list| {
         args = std::mem::take(&mut args).buffer(list);
         k.buffer("list", DType::F64, Access::Read)
     });
@@ -176,7 +176,6 @@ fn judge(
         };
         k.store(to, int(&k, 0), k.let_(result));
     });
-    drop(bins);
     launch(plan, k.finish("wl_threshold", tuning.line()), 1, args);
 }
 

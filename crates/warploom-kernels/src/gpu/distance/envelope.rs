@@ -179,7 +179,7 @@ impl<'k> Hull<'k> {
         });
         let count = k.get(count);
         k.if_(count.gt(0), || {
-            self.values(squares, places, start, stride, count)
+            self.values(squares, places, start, stride, count);
         });
     }
 

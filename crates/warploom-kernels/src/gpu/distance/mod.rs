@@ -135,7 +135,7 @@ fn scan(
             if columns == 1 {
                 body(int(&k, 0));
             } else {
-                k.for_(int(&k, 0), count, |c| body(c));
+                k.for_(int(&k, 0), count, &body);
             }
         };
         let none = k.let_(k.load(known, int(&k, 0)).is(0));

@@ -120,12 +120,8 @@ impl<'k> Near<'k> {
         dims: [Ex<'k>; 3],
     ) -> Self {
         let row = k.let_(at / dims[2]);
-        let plane = k.let_(row / dims[1]);
-        let place = [
-            plane,
-            k.let_(row - plane * dims[1]),
-            k.let_(at - row * dims[2]),
-        ];
+        let z = k.let_(row / dims[1]);
+        let place = [z, k.let_(row - z * dims[1]), k.let_(at - row * dims[2])];
         Self {
             k,
             sort,

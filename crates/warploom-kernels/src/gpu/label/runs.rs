@@ -299,16 +299,16 @@ impl<'k> Table<'k> {
     fn join_rows(&self, sort: Sort, pixels: Buf, rows: [Ex<'k>; 2], join: impl Fn(Ex<'k>, Ex<'k>)) {
         let k = self.k;
         let reach = i32::from(sort != Sort::Mask(Connectivity::Diamond));
-        let [[a, a_count], [b, b_count]] = rows.map(|row| self.row(row));
-        let (a_stop, b_stop) = (k.let_(a + a_count), k.let_(b + b_count));
-        let (i, j) = (k.var(a), k.var(b));
+        let [[a_first, a_count], [b_first, b_count]] = rows.map(|row| self.row(row));
+        let (a_stop, b_stop) = (k.let_(a_first + a_count), k.let_(b_first + b_count));
+        let (a, b) = (k.var(a_first), k.var(b_first));
         let load = |run: Ex<'k>| self.ends(run);
         let vars = |ends: [Ex<'k>; 2]| ends.map(|end| k.var(end));
         k.if_(a_count.gt(0) & b_count.gt(0), || {
-            let (left, right) = (vars(load(a)), vars(load(b)));
+            let (left, right) = (vars(load(a_first)), vars(load(b_first)));
             let get = |[start, end]: [Var; 2]| [k.get(start), k.get(end)];
             k.while_(
-                || k.get(i).lt(a_stop) & k.get(j).lt(b_stop),
+                || k.get(a).lt(a_stop) & k.get(b).lt(b_stop),
                 || {
                     let ([a_start, a_end], [b_start, b_end]) = (get(left), get(right));
                     let mut touch = a_start.lt(b_end + reach) & b_start.lt(a_end + reach);
@@ -318,7 +318,7 @@ impl<'k> Table<'k> {
                     }
                     k.if_(touch, || {
                         let number = |var| k.let_((k.get(var) + 1).cast(Ty::U32));
-                        join(number(i), number(j));
+                        join(number(a), number(b));
                     });
                     // The one that ends first touches nothing further. Of two that end together,
                     // the one whose next starts first goes on.
@@ -327,12 +327,12 @@ impl<'k> Table<'k> {
                         let start = k.load(self.starts, next.min(stop - 1)).cast(Ty::I32);
                         k.let_(next.lt(stop).select(start, i32::MAX))
                     };
-                    let (a_next, b_next) = (next(i, a_stop), next(j, b_stop));
+                    let (a_next, b_next) = (next(a, a_stop), next(b, b_stop));
                     let equal = a_end.is(b_end) & a_next.lt(i32::MAX) & a_next.le(b_next);
                     k.if_else(
                         a_end.lt(b_end) | equal,
-                        || self.step(i, left, a_stop),
-                        || self.step(j, right, b_stop),
+                        || self.step(a, left, a_stop),
+                        || self.step(b, right, b_stop),
                     );
                 },
             );

@@ -23,7 +23,7 @@ fn table(plan: &mut Plan, slots: &Slots, tuning: &Tuning) -> LaunchArg {
     let to = k.buffer("table", DType::U32, Access::Write);
     let (finder, args) = slots.finder(&k, Args::new().buffer(table));
     each(&k, tuning, finder.slots + 1, |i| {
-        k.store(to, i, word(&k, 0))
+        k.store(to, i, word(&k, 0));
     });
     let def = k.finish("wl_clear_table", tuning.line());
     launch_each(plan, tuning, def, slots.room + 1, args);
@@ -78,7 +78,7 @@ fn rewrite<'k>(
             k.set(last, label);
             k.set(value, word(k, 0));
             k.if_(label.is_not(0), || {
-                k.set(value, becomes(label, finder.slot(label)))
+                k.set(value, becomes(label, finder.slot(label)));
             });
         });
         k.store(out, at, k.get(value));

@@ -189,21 +189,21 @@ impl Measure<'_> {
             k.for_(top, bottom, |line| {
                 let base = k.let_(line * width);
                 let last = k.var(word(&k, 0));
-                let plane = k.let_(line / height);
-                let place = [plane, k.let_(line - plane * height)];
+                let z = k.let_(line / height);
+                let at = [z, k.let_(line - z * height)];
                 for_long(&k, self.tuning, int(&k, 0), width, |x| {
                     let pixel = k.let_(base + x);
                     let label = k.load(from, pixel);
                     k.if_(label.is_not(k.get(last)), || {
                         k.set(last, label);
-                        walk.close(place, x);
+                        walk.close(at, x);
                         walk.open(label, x);
                     });
                     k.if_(k.get(walk.row).ge(0), || {
                         walk.add(k.load(pixels, pixel).cast(Ty::F64));
                     });
                 });
-                walk.close(place, width);
+                walk.close(at, width);
             });
         });
         let name = match pass {
@@ -300,7 +300,7 @@ impl Measure<'_> {
         each(&k, self.tuning, rows, |row| {
             let found = k.load(list, place);
             k.if_(row.is(0), || {
-                k.store(out, zero, k.let_(found.cast(Ty::F64)))
+                k.store(out, zero, k.let_(found.cast(Ty::F64)));
             });
             let base = k.let_(row * width + 1);
             let put = |at: i32, value: Ex<'_>| {

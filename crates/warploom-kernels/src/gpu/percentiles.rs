@@ -301,8 +301,6 @@ impl Image<'_> {
             // From the nearer end, so that both ends come out exactly.
             let above = high - apart * (wide(&k, 1.0) - part);
             let value = part.ge(0.5).select(above, low + apart * part);
-            // Beside an infinity, too.
-            let value = part.is(0.0).select(low, value);
             k.store(out, at, k.let_(value));
         });
         let args = Args::new()

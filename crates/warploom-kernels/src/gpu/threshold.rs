@@ -12,7 +12,7 @@ use crate::kernel::{Access, Buf, Builder};
 use super::histogram::{self, Edges, Limit, Range};
 use super::key;
 use super::launch::{Args, LaunchArg, Plan};
-use super::line::{each, for_long, int, launch, launch_each, meet, wide, word};
+use super::line::{for_long, int, launch, meet, wide, word};
 use super::totals;
 use super::tuning::Tuning;
 
@@ -30,7 +30,7 @@ pub(super) fn plan(
     let dtype = flow.kind(image).dtype();
     let mut plan = Plan::default();
     if method == ThresholdMethod::Mean {
-        mean(&mut plan, flow, image, out, tuning);
+        totals::mean(&mut plan, flow, image, out, tuning);
         return Some(plan);
     }
     // Li's looks at all pixels again until it settles, and images of large whole numbers have as
@@ -56,19 +56,6 @@ pub(super) fn plan(
     };
     judge(&mut plan, dtype, method, (table, places), list, out, tuning);
     Some(plan)
-}
-
-fn mean(plan: &mut Plan, flow: &Flow, image: ValueId, out: ValueId, tuning: &Tuning) {
-    let list = plan.scratch(5 * 8);
-    totals::first(plan, flow, image, list, tuning);
-    let k = Builder::new();
-    let from = k.buffer("list", DType::F64, Access::Read);
-    let to = k.buffer("out", DType::F64, Access::Write);
-    each(&k, tuning, int(&k, 1), |i| {
-        k.store(to, i, k.load(from, int(&k, totals::MEAN)));
-    });
-    let args = Args::new().buffer(list).value(out);
-    launch_each(plan, tuning, k.finish("wl_mean", tuning.line()), 1, args);
 }
 
 /// What the methods look at.

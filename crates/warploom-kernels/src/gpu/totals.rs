@@ -22,7 +22,7 @@ const GROUP: u32 = 256;
 pub(super) const MIN: i32 = 0;
 pub(super) const MAX: i32 = 1;
 const SUM: i32 = 2;
-pub(super) const MEAN: i32 = 3;
+const MEAN: i32 = 3;
 const STD: i32 = 4;
 
 pub(super) fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Plan {
@@ -106,7 +106,11 @@ pub(super) fn first(
     let highs = k.buffer("most", kept(dtype), Access::Write);
     let length = k.scalar("count", Ty::I32);
     let (greatest, lowest) = ends(&k, dtype);
-    let starts = [wide(&k, 0.0), greatest, lowest];
+    let starts = [
+        (wide(&k, 0.0), Join::Sum),
+        (greatest, Join::Least),
+        (lowest, Join::Most),
+    ];
     chunkwise(
         &k,
         tuning,
@@ -202,7 +206,7 @@ fn second(
         &k,
         tuning,
         (pixels, length),
-        &[wide(&k, 0.0)],
+        &[(wide(&k, 0.0), Join::Sum)],
         |pixel, now| {
             let off = k.let_(pixel.cast(Ty::F64) - mean);
             vec![now[0] + off * off]
@@ -239,6 +243,67 @@ fn second(
     launch(plan, k.finish("wl_squares_end", tuning.line()), 1, args);
 }
 
+/// The mean of all pixels that are numbers, in a list of one.
+pub(super) fn mean(plan: &mut Plan, flow: &Flow, image: ValueId, list: ValueId, tuning: &Tuning) {
+    let kind = flow.kind(image);
+    let chunks = kind.elements().div_ceil(u64::from(CHUNK));
+    let parts = [0, 1].map(|_| {
+        let groups = chunks.div_ceil(u64::from(GROUP));
+        [plan.scratch(chunks * 8), plan.scratch(groups * 8)]
+    });
+
+    let k = Builder::new();
+    let pixels = k.buffer("in", kind.dtype(), Access::Read);
+    let sums = ["sums", "counts"].map(|name| k.buffer(name, DType::F64, Access::Write));
+    let length = k.scalar("count", Ty::I32);
+    let start = (wide(&k, 0.0), Join::Sum);
+    chunkwise(
+        &k,
+        tuning,
+        (pixels, length),
+        &[start, start],
+        |pixel, now| {
+            let nan = if pixel.ty().is_float() {
+                pixel.is_nan()
+            } else {
+                int(&k, 1).is(0)
+            };
+            let value = nan.select(wide(&k, 0.0), pixel.cast(Ty::F64));
+            vec![now[0] + value, now[1] + (!nan).cast(Ty::F64)]
+        },
+        &sums,
+    );
+    let args = Args::new()
+        .value(image)
+        .buffer(parts[0][0])
+        .buffer(parts[1][0])
+        .count(kind.elements());
+    let def = k.finish("wl_numbers", tuning.line());
+    launch_chunks(plan, tuning, def, chunks, args);
+
+    let k = Builder::new();
+    let bufs = ["sums", "counts"].map(|name| {
+        let sums = k.buffer(name, DType::F64, Access::Read);
+        [sums, k.buffer("groups", DType::F64, Access::ReadWrite)]
+    });
+    let out = k.buffer("out", DType::F64, Access::Write);
+    let length = k.scalar("chunks", Ty::I32);
+    for [sums, groups] in bufs {
+        group_sums(&k, tuning, sums, groups, length);
+    }
+    meet(&k, tuning);
+    k.if_(lane(&k, tuning).is(0), || {
+        let [sum, count] = bufs.map(|[_, groups]| total(&k, groups, length));
+        k.store(out, int(&k, 0), k.let_(sum / count));
+    });
+    let args = parts
+        .iter()
+        .flatten()
+        .fold(Args::new(), |args, part| args.buffer(*part));
+    let args = args.value(list).count(chunks);
+    launch(plan, k.finish("wl_numbers_end", tuning.line()), 1, args);
+}
+
 /// One item for a chunk, or one for each of its lanes.
 fn launch_chunks(
     plan: &mut Plan,
@@ -251,14 +316,21 @@ fn launch_chunks(
     launch(plan, def, chunks * u64::from(items), args);
 }
 
+/// How values of lanes become one.
+#[derive(Clone, Copy)]
+enum Join {
+    Sum,
+    Least,
+    Most,
+}
+
 /// Folds every chunk: `step` gives the next values of a lane from a pixel and the lane's values
-/// now; lanes are then folded by the first value as a sum, the second as a least, the third as a
-/// greatest one.
+/// now; lanes are then joined, value by value.
 fn chunkwise<'k>(
     k: &'k Builder,
     tuning: &Tuning,
     (pixels, count): (Buf, Ex<'k>),
-    starts: &[Ex<'k>],
+    starts: &[(Ex<'k>, Join)],
     step: impl Fn(Ex<'k>, &[Ex<'k>]) -> Vec<Ex<'k>>,
     out: &[Buf],
 ) {
@@ -271,12 +343,12 @@ fn chunkwise<'k>(
             k.set(*var, next);
         }
     };
-    let join = |which: usize, a: Ex<'k>, b: Ex<'k>| match which {
-        0 => a + b,
-        1 => a.min(b),
-        _ => a.max(b),
+    let join = |which: usize, a: Ex<'k>, b: Ex<'k>| match starts[which].1 {
+        Join::Sum => a + b,
+        Join::Least => a.min(b),
+        Join::Most => a.max(b),
     };
-    let new = || -> Vec<Var> { starts.iter().map(|start| k.var(*start)).collect() };
+    let new = || -> Vec<Var> { starts.iter().map(|(start, _)| k.var(*start)).collect() };
     if tuning.is_processor() {
         let chunk = item(k, tuning);
         let start = k.let_(chunk * size);
@@ -295,7 +367,7 @@ fn chunkwise<'k>(
                 k.if_((done + at).lt(length), || advance(vars, start + done + at));
             }
             for (which, out) in out.iter().enumerate() {
-                let sum = k.var(starts[which]);
+                let sum = k.var(starts[which].0);
                 for lane in &vars {
                     let next = k.get(lane[which]);
                     k.set(sum, join(which, k.get(sum), next));
@@ -317,7 +389,7 @@ fn chunkwise<'k>(
     let shared: Vec<Buf> = vars
         .iter()
         .zip(starts)
-        .map(|(var, start)| {
+        .map(|(var, (start, _))| {
             let all = k.array(start.ty(), tuning.lanes, Space::Shared);
             k.store(all, mine, k.get(*var));
             all
@@ -326,7 +398,7 @@ fn chunkwise<'k>(
     k.barrier();
     k.if_(inside & first.is(0), || {
         for (which, (out, all)) in out.iter().zip(&shared).enumerate() {
-            let sum = k.var(starts[which]);
+            let sum = k.var(starts[which].0);
             k.for_(int(k, 0), int(k, lanes), |i| {
                 let next = k.load(*all, mine + i);
                 k.set(sum, join(which, k.get(sum), next));

@@ -124,7 +124,8 @@ fn thresholds() {
     let gives = ValueKind::scalars(1);
     let cases = METHODS.into_iter().flat_map(|method| {
         let prim = Prim::Threshold { method, bins: 256 };
-        let special = special(&prim, gives, &FEW);
+        let nan = special(&prim, gives, &NAN);
+        let special = special(&prim, gives, &FEW).into_iter().chain(nan);
         let cases = types().map(move |like| {
             let case = Case::one(prim.clone(), &[like], gives);
             // As many bins as values: only the pixels tell how many.

@@ -83,7 +83,7 @@ pub fn fill_holes<T: Pixel>(mask: View<'_, T>, out: ViewMut<'_, u8>) {
 
 /// Removes, of a label image, every connected part of one value that touches the image's edge, as
 /// `skimage.segmentation.clear_border`: parts of one label that are apart are judged apart, corners
-/// connect. Axes of one pixel have no edges; a single pixel is all edge.
+/// connect. Axes of one pixel have no edges.
 pub fn clear_border<T: Pixel>(labels: View<'_, T>, out: ViewMut<'_, T>) {
     fit(labels.dims(), out.dims());
     let [nz, ny, nx] = labels.dims();
@@ -95,9 +95,7 @@ pub fn clear_border<T: Pixel>(labels: View<'_, T>, out: ViewMut<'_, T>) {
     let mut touches = vec![false; components.count as usize + 1];
     for row in 0..nz * ny {
         let (z, y) = (row / ny, row % ny);
-        let edge = nz * ny * nx == 1
-            || (nz > 1 && (z == 0 || z + 1 == nz))
-            || (ny > 1 && (y == 0 || y + 1 == ny));
+        let edge = (nz > 1 && (z == 0 || z + 1 == nz)) || (ny > 1 && (y == 0 || y + 1 == ny));
         let (numbers, line) = runs.row(row);
         for (run, number) in line.iter().zip(numbers) {
             if edge || (nx > 1 && (run.start == 0 || run.end as usize == nx)) {

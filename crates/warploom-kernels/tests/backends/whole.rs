@@ -42,11 +42,11 @@ fn special(prim: &Prim, gives: ValueKind, lists: &[&[f32]]) -> Vec<Case> {
         let pixels: Vec<f64> = pixels.iter().map(|v| f64::from(*v)).collect();
         Case::one(prim.clone(), &[like], gives).with_input(0, &pixels)
     });
-    let flat = [3_u8, 0, 255].map(|value| {
+    let equal = [3_u8, 0, 255].map(|value| {
         let like = image(DType::U8, [1, 200, 301]);
         Case::one(prim.clone(), &[like], gives).with_input(0, &vec![value; 200 * 301])
     });
-    float.chain(wide).chain(flat).collect()
+    float.chain(wide).chain(equal).collect()
 }
 
 #[test]

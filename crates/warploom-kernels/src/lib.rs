@@ -5,17 +5,12 @@
 //! CUDA C, WGSL) or one call of the CPU engine.
 #![deny(unsafe_code)]
 
-pub mod boundary;
-pub mod cpu;
-pub mod expr;
-pub mod flow;
 pub mod fuse;
 pub mod gpu;
-pub mod image;
 pub mod kernel;
 pub mod lower;
 pub mod op;
 pub mod program;
 
-pub use boundary::Boundary;
-pub use image::{Dims, ImageType};
+pub use warploom_engine as cpu;
+pub use warploom_flow::{Boundary, Dims, ImageType, boundary, expr, flow, image};

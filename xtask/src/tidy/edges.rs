@@ -42,8 +42,18 @@ const TABLE: &[Allowed] = &[
         dev: &[],
     },
     Allowed {
-        package: "warploom-kernels",
+        package: "warploom-flow",
         normal: &[CORE],
+        dev: &[],
+    },
+    Allowed {
+        package: "warploom-engine",
+        normal: &[CORE, "warploom-flow"],
+        dev: &[],
+    },
+    Allowed {
+        package: "warploom-kernels",
+        normal: &[CORE, "warploom-flow", "warploom-engine"],
         // Its tests compare every kernel on every backend.
         dev: &[
             KIT,

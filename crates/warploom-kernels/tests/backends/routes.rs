@@ -43,6 +43,7 @@ fn tunings() -> [Tuning; 4] {
     let on = |target, lanes, run| Tuning {
         target,
         run,
+        rows: 1,
         group: if lanes == 1 { [1, 1, 1] } else { [32, 4, 1] },
         lanes,
         wide: true,

@@ -1,0 +1,261 @@
+//! Pixels in other places: cutting, padding, mirroring, turning.
+
+use super::share::{fit, for_bands, for_rows};
+use super::{Pixel, View, ViewMut};
+use warploom_flow::Boundary;
+
+/// Bytes allocated by [`pad`]: where every column comes from.
+pub fn scratch_bytes(out: [usize; 3]) -> usize {
+    out[2] * size_of::<i32>()
+}
+
+/// The part of an image that starts at `start` (z, y, x) and has the extents of `out`.
+pub fn crop<T: Pixel>(image: View<'_, T>, start: [usize; 3], out: ViewMut<'_, T>) {
+    for_rows(out, |z, y, row| {
+        let source = image.row(z + start[0], y + start[1]);
+        row.copy_from_slice(&source[start[2]..start[2] + row.len()]);
+    });
+}
+
+/// The part of an image that starts at `start` (z, y, x) and has the extents of `out`; what lies
+/// outside follows the boundary rule, and [`Boundary::Zero`] gives `value`.
+pub fn frame<T: Pixel>(
+    image: View<'_, T>,
+    start: [i64; 3],
+    boundary: Boundary,
+    value: T,
+    out: ViewMut<'_, T>,
+) {
+    let (dims, room) = (image.dims(), out.dims());
+    let inside =
+        (0..3).all(|axis| start[axis] >= 0 && start[axis] as usize + room[axis] <= dims[axis]);
+    if inside {
+        return crop(image, start.map(|at| at as usize), out);
+    }
+    let [nz, ny, nx] = dims.map(|n| n as i64);
+    let columns: Vec<Option<i64>> = (0..room[2] as i64)
+        .map(|x| boundary.source(x + start[2], nx))
+        .collect();
+    for_rows(out, |z, y, row| {
+        let z = boundary.source(z as i64 + start[0], nz);
+        let y = boundary.source(y as i64 + start[1], ny);
+        let (Some(z), Some(y)) = (z, y) else {
+            row.fill(value);
+            return;
+        };
+        let source = image.row(z as usize, y as usize);
+        for (to, x) in row.iter_mut().zip(&columns) {
+            *to = x.map_or(value, |x| source[x as usize]);
+        }
+    });
+}
+
+/// The image with `before` (z, y, x) pixels ahead of it, and as many behind it as `out` has room
+/// for. Outside, the boundary rule is followed; [`Boundary::Zero`] gives `value`.
+pub fn pad<T: Pixel>(
+    image: View<'_, T>,
+    before: [usize; 3],
+    boundary: Boundary,
+    value: T,
+    out: ViewMut<'_, T>,
+) {
+    let [nz, ny, nx] = image.dims();
+    let source = |at: usize, axis: usize, length: usize| {
+        boundary.source(at as i64 - before[axis] as i64, length as i64)
+    };
+    let width = out.dims()[2];
+    let columns: Vec<i32> = (0..width)
+        .map(|x| source(x, 2, nx).map_or(-1, |x| x as i32))
+        .collect();
+    for_rows(out, |z, y, row| {
+        let (Some(z), Some(y)) = (source(z, 0, nz), source(y, 1, ny)) else {
+            return row.fill(value);
+        };
+        let line = image.row(z as usize, y as usize);
+        let middle = before[2].min(width)..(before[2] + nx).min(width);
+        for x in (0..middle.start).chain(middle.end..width) {
+            row[x] = usize::try_from(columns[x]).map_or(value, |x| line[x]);
+        }
+        let length = middle.len();
+        row[middle].copy_from_slice(&line[..length]);
+    });
+}
+
+/// The image with the order of rows (`axis` 1), planes (0) or columns (2) reversed.
+pub fn flip<T: Pixel>(image: View<'_, T>, axis: usize, out: ViewMut<'_, T>) {
+    fit(image.dims(), out.dims());
+    let [nz, ny, _] = image.dims();
+    for_rows(out, |z, y, row| match axis {
+        0 => row.copy_from_slice(image.row(nz - 1 - z, y)),
+        1 => row.copy_from_slice(image.row(z, ny - 1 - y)),
+        _ => {
+            let source = image.row(z, y).iter().rev();
+            for (to, &from) in row.iter_mut().zip(source) {
+                *to = from;
+            }
+        }
+    });
+}
+
+/// Rows and columns of a tile: a cache line of each, so that no line is fetched twice.
+const fn tile<T>() -> usize {
+    64 / size_of::<T>()
+}
+
+/// Swaps two axes (0 is z, 2 is x); `out` has the swapped extents.
+pub fn transpose<T: Copy + Send + Sync>(
+    image: View<'_, T>,
+    axes: (usize, usize),
+    out: ViewMut<'_, T>,
+) {
+    let mut dims = image.dims();
+    dims.swap(axes.0, axes.1);
+    fit(dims, out.dims());
+    match (axes.0.min(axes.1), axes.0.max(axes.1)) {
+        (0, 1) => for_rows(out, |z, y, row| row.copy_from_slice(image.row(y, z))),
+        (1, 2) => turn(image, out, |x, z| (z, x)),
+        (0, 2) => {
+            // Rows of a plane of the result lie in one row of the image each, at this plane's y.
+            let [_, ny, _] = dims;
+            turn_depth(image, out, ny);
+        }
+        _ => for_rows(out, |z, y, row| row.copy_from_slice(image.row(z, y))),
+    }
+}
+
+/// Output pixel (z, y, x) is input pixel `y` of the row that `source(x, z)` names.
+fn turn<T: Copy + Send + Sync>(
+    image: View<'_, T>,
+    out: ViewMut<'_, T>,
+    source: impl Fn(usize, usize) -> (usize, usize) + Sync,
+) {
+    let [_, ny, nx] = out.dims();
+    let side = tile::<T>();
+    for_bands(out, side, &|mut band| {
+        let rows = band.rows();
+        let mut first = rows.start;
+        while first < rows.end {
+            // Rows of one plane, at most a tile of them.
+            let z = first / ny;
+            let last = rows.end.min(first + side).min((z + 1) * ny);
+            for left in (0..nx).step_by(side) {
+                let right = nx.min(left + side);
+                for row in first..last {
+                    let y = row - z * ny;
+                    let line = &mut band.row(row)[left..right];
+                    for (x, to) in (left..right).zip(line) {
+                        let (from_z, from_y) = source(x, z);
+                        *to = image.row(from_z, from_y)[y];
+                    }
+                }
+            }
+            first = last;
+        }
+    });
+}
+
+/// Output pixel (z, y, x) is input pixel (x, y, z).
+fn turn_depth<T: Copy + Send + Sync>(image: View<'_, T>, out: ViewMut<'_, T>, ny: usize) {
+    let [_, _, nx] = out.dims();
+    let side = tile::<T>();
+    // Whole planes together: a tile spans planes of the result.
+    for_bands(out, side * ny, &|mut band| {
+        let rows = band.rows();
+        let (low, high) = (rows.start / ny, rows.end.div_ceil(ny));
+        for y in 0..ny {
+            for left in (0..nx).step_by(side) {
+                let right = nx.min(left + side);
+                for z in low..high {
+                    let row = z * ny + y;
+                    if !rows.contains(&row) {
+                        continue;
+                    }
+                    let line = &mut band.row(row)[left..right];
+                    for (x, to) in (left..right).zip(line) {
+                        *to = image.row(x, y)[z];
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(dims: [usize; 3]) -> Vec<u32> {
+        (0..dims.iter().product::<usize>() as u32).collect()
+    }
+
+    #[rstest::rstest]
+    #[case([1, 33, 47])]
+    #[case([5, 21, 34])]
+    #[case([40, 3, 70])]
+    #[case([1, 1, 9])]
+    #[case([7, 1, 1])]
+    fn axes_are_swapped_and_reversed(#[case] dims: [usize; 3]) {
+        let data = ramp(dims);
+        let image = View::packed(&data, dims);
+        for axes in [(0, 1), (1, 2), (0, 2), (2, 1)] {
+            let mut turned = dims;
+            turned.swap(axes.0, axes.1);
+            let mut out = vec![0; data.len()];
+            transpose(image, axes, ViewMut::packed(&mut out, turned));
+            let out = View::packed(&out, turned);
+            for (at, &value) in data.iter().enumerate() {
+                let mut place = [
+                    at / (dims[1] * dims[2]),
+                    at / dims[2] % dims[1],
+                    at % dims[2],
+                ];
+                place.swap(axes.0, axes.1);
+                assert_eq!(out.row(place[0], place[1])[place[2]], value);
+            }
+        }
+        for axis in 0..3 {
+            let mut out = vec![0; data.len()];
+            flip(image, axis, ViewMut::packed(&mut out, dims));
+            let out = View::packed(&out, dims);
+            for (at, &value) in data.iter().enumerate() {
+                let mut place = [
+                    at / (dims[1] * dims[2]),
+                    at / dims[2] % dims[1],
+                    at % dims[2],
+                ];
+                place[axis] = dims[axis] - 1 - place[axis];
+                assert_eq!(out.row(place[0], place[1])[place[2]], value);
+            }
+        }
+    }
+
+    #[test]
+    fn a_crop_of_a_pad_is_the_image() {
+        let data = ramp([2, 3, 4]);
+        let image = View::packed(&data, [2, 3, 4]);
+        for boundary in Boundary::ALL {
+            let mut padded = vec![0; 5 * 9 * 17];
+            pad(
+                image,
+                [1, 2, 6],
+                boundary,
+                7,
+                ViewMut::packed(&mut padded, [5, 9, 17]),
+            );
+            let view = View::packed(&padded, [5, 9, 17]);
+            for at in 0..padded.len() {
+                let (z, y, x) = (at / 153, at / 17 % 9, at % 17);
+                let from = [(z, 1, 2), (y, 2, 3), (x, 6, 4)]
+                    .map(|(at, before, length)| boundary.source(at as i64 - before, length));
+                let want = match from {
+                    [Some(z), Some(y), Some(x)] => image.row(z as usize, y as usize)[x as usize],
+                    _ => 7,
+                };
+                assert_eq!(view.row(z, y)[x], want, "{boundary} {z} {y} {x}");
+            }
+            let mut back = vec![0; 24];
+            crop(view, [1, 2, 6], ViewMut::packed(&mut back, [2, 3, 4]));
+            assert_eq!(back, data);
+        }
+    }
+}

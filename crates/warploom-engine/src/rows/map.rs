@@ -1,0 +1,236 @@
+//! The step that computes expressions.
+
+use std::ops::Range;
+
+use warploom_core::DType;
+
+use super::super::block::Block;
+use super::super::image::{Image, ImageMut, with_image, with_image_mut};
+use super::super::lanes::Level;
+use super::super::tape::{RowIn, RowOut, Slots, Tape};
+use super::graph::{Place, RowGraph, Step};
+use super::strip::Ring;
+use warploom_flow::Boundary;
+use warploom_flow::expr::Datum;
+
+/// An input of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operand {
+    Value(usize),
+    List(usize),
+}
+
+/// An expression with what it reads.
+#[derive(Clone, Debug)]
+pub(super) struct Map {
+    pub(super) tape: Tape,
+    pub(super) operands: Vec<Operand>,
+    pub(super) numbers: Vec<Datum>,
+    /// Rows that are read beside the pixel, and how far.
+    lines: Vec<Line>,
+    /// Which of them each read of the tape uses.
+    line_of: Vec<Option<usize>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Line {
+    read: usize,
+    pad: usize,
+}
+
+impl Map {
+    pub(super) fn new(tape: Tape, operands: Vec<Operand>, numbers: Vec<Datum>) -> Self {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut line_of = Vec::new();
+        for (at, read) in tape.reads().iter().enumerate() {
+            let beside = |line: &Line| {
+                let other = &tape.reads()[line.read];
+                (other.image, other.boundary) == (read.image, read.boundary)
+                    && other.offset[..2] == read.offset[..2]
+            };
+            let pad = read.offset[2].unsigned_abs() as usize;
+            line_of.push((pad > 0).then(|| {
+                let place = lines.iter().position(beside).unwrap_or(lines.len());
+                if place == lines.len() {
+                    lines.push(Line { read: at, pad });
+                }
+                lines[place].pad = lines[place].pad.max(pad);
+                place
+            }));
+        }
+        Self {
+            tape,
+            operands,
+            numbers,
+            lines,
+            line_of,
+        }
+    }
+
+    /// The value an image of the expression is.
+    pub(super) fn value(&self, image: usize) -> usize {
+        match self.operands[image] {
+            Operand::Value(value) => value,
+            Operand::List(_) => unreachable!("a list has no pixels"),
+        }
+    }
+
+    /// Rows of other values above and below that are read, and what lies outside.
+    pub(super) fn reach(&self, rings: impl Fn(usize) -> bool) -> (i64, i64, Boundary) {
+        let (mut before, mut after, mut boundary) = (0, 0, Boundary::Clamp);
+        for read in self.tape.reads() {
+            let dy = i64::from(read.offset[1]);
+            if dy != 0 && rings(self.value(read.image)) {
+                before = before.max(-dy);
+                after = after.max(dy);
+                boundary = read.boundary;
+            }
+        }
+        (before, after, boundary)
+    }
+}
+
+/// Memory of a map that runs.
+#[derive(Debug, Default)]
+pub(super) struct MapMemory {
+    pub(super) slots: Slots,
+    lines: Vec<Block>,
+    zeros: Block,
+}
+
+/// What is the same for all rows.
+pub(super) struct Around<'a, 'b> {
+    pub(super) level: Level,
+    pub(super) inputs: &'a [Image<'b>],
+    pub(super) dims: [usize; 3],
+    pub(super) z: usize,
+    pub(super) top: i64,
+}
+
+/// Rows a map reads without asking for memory.
+const FEW: usize = 40;
+/// Outputs of one map.
+pub(super) const MOST: usize = 8;
+
+impl Map {
+    /// Makes rows `rows` of its outputs, which `after` and `outputs` hold.
+    pub(super) fn run(
+        &self,
+        graph: &RowGraph,
+        step: &Step,
+        around: &Around<'_, '_>,
+        before: &[Ring],
+        after: &mut [Ring],
+        outputs: &mut [ImageMut<'_>],
+        rows: Range<i64>,
+        memory: &mut MapMemory,
+    ) {
+        let MapMemory {
+            slots,
+            lines,
+            zeros,
+        } = memory;
+        let [_, ny, width] = around.dims;
+        let zeros: &[u8] = zeros.reserve::<u8>(width * 8);
+        lines.resize_with(self.lines.len(), Block::default);
+        for y in rows {
+            let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
+            let row = |read: usize| -> (DType, &[u8]) {
+                let read = &self.tape.reads()[read];
+                let value = self.value(read.image);
+                let dtype = graph.values[value].dtype;
+                let length = width * dtype.bytes() as usize;
+                let [dz, dy, _] = read.offset.map(i64::from);
+                let found = if let Place::Input(at) = graph.values[value].place {
+                    let z = around.z as i64 + dz;
+                    let z = read.boundary.source(z, around.dims[0] as i64);
+                    let y = read.boundary.source(i64::from(place[1]) + dy, ny as i64);
+                    z.zip(y).map(|(z, y)| {
+                        with_image!(&around.inputs[at], view =>
+                            bytemuck::cast_slice(view.row(z as usize, y as usize)))
+                    })
+                } else {
+                    // Where rows wrap around they are numbered on beyond the ends.
+                    let at = match read.boundary {
+                        rule if dy != 0 && rule != Boundary::Wrap => rule.source(y + dy, ny as i64),
+                        _ => Some(y + dy),
+                    };
+                    at.map(|y| before[value].bytes(dtype, y))
+                };
+                (dtype, &found.unwrap_or(zeros)[..length])
+            };
+            for (line, block) in self.lines.iter().zip(&mut *lines) {
+                let (dtype, bytes) = row(line.read);
+                let boundary = self.tape.reads()[line.read].boundary;
+                pad(bytes, dtype, line.pad, boundary, block);
+            }
+            let input = |read: usize| {
+                let (dtype, bytes) = row(read);
+                let Some(line) = self.line_of[read] else {
+                    return RowIn::new(dtype, bytes);
+                };
+                let shift =
+                    self.lines[line].pad.cast_signed() + self.tape.reads()[read].offset[2] as isize;
+                let start = shift.cast_unsigned() * dtype.bytes() as usize;
+                RowIn::new(
+                    dtype,
+                    &lines[line].as_slice::<u8>()[start..start + bytes.len()],
+                )
+            };
+            let mut few = [RowIn::U8(&[]); FEW];
+            let many: Vec<RowIn<'_>>;
+            let count = self.tape.reads().len();
+            let ins: &[RowIn<'_>] = if count <= FEW {
+                for (read, slot) in few[..count].iter_mut().enumerate() {
+                    *slot = input(read);
+                }
+                &few[..count]
+            } else {
+                many = (0..count).map(input).collect();
+                &many
+            };
+            let mut outs: [RowOut<'_>; MOST] = std::array::from_fn(|_| RowOut::U8(&mut []));
+            for ((&value, ring), out) in step.to.iter().zip(&mut *after).zip(&mut outs) {
+                let info = &graph.values[value];
+                if info.place == Place::Ring {
+                    let bytes = ring.bytes_mut(info.dtype, y);
+                    let length = width * info.dtype.bytes() as usize;
+                    *out = RowOut::new(info.dtype, &mut bytes[..length]);
+                }
+            }
+            for (at, image) in outputs.iter_mut().enumerate() {
+                let place = step
+                    .to
+                    .iter()
+                    .position(|&v| graph.values[v].place == Place::Output(at));
+                if let Some(place) = place {
+                    let dtype = image.dtype();
+                    let bytes = with_image_mut!(image, view =>
+                        bytemuck::cast_slice_mut(view.row(0, (y - around.top) as usize)));
+                    outs[place] = RowOut::new(dtype, bytes);
+                }
+            }
+            let outs = &mut outs[..step.to.len()];
+            self.tape.run(around.level, slots, ins, outs, place, width);
+        }
+    }
+}
+
+/// A row with `pad` pixels to both sides of it.
+fn pad(row: &[u8], dtype: DType, pad: usize, boundary: Boundary, block: &mut Block) {
+    let size = dtype.bytes() as usize;
+    let width = row.len() / size;
+    let line = block.reserve::<u8>(row.len() + 2 * pad * size);
+    line[pad * size..][..row.len()].copy_from_slice(row);
+    let mut put = |to: usize, from: i64| {
+        let to = &mut line[to * size..][..size];
+        match boundary.source(from, width as i64) {
+            Some(from) => to.copy_from_slice(&row[from as usize * size..][..size]),
+            None => to.fill(0),
+        }
+    };
+    for i in 0..pad {
+        put(i, i as i64 - pad as i64);
+        put(pad + width + i, (width + i) as i64);
+    }
+}

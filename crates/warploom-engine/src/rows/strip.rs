@@ -1,0 +1,365 @@
+//! One strip of rows, from the inputs to the outputs.
+
+use std::ops::Range;
+
+use warploom_core::DType;
+
+use warploom_flow::Boundary;
+
+use super::super::block::{Block, Rows, RowsMut, stride};
+use super::super::image::{Image, ImageMut, with_image, with_image_mut, with_type};
+use super::super::lanes::{Float, Lane, Level, dispatch};
+use super::super::pixel::{Pixel, cast};
+use super::super::taps::{self, Taps};
+use super::super::turn::Turn;
+use super::super::window::{self, Fold};
+use super::Given;
+use super::graph::{Axis, Place, RowGraph, Step, Weights, Work};
+use super::map::{Around, MapMemory, Operand};
+use super::schedule::{BATCH, Progress};
+
+/// Memory of one strip.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    rings: Vec<Ring>,
+    progress: Progress,
+    kept: Vec<usize>,
+    maps: Vec<MapMemory>,
+    scratch: Scratch,
+}
+
+/// The rows of a value that are still needed; row `y` is at `y` modulo their number.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    block: Block,
+    rows: usize,
+    stride: usize,
+}
+
+impl Ring {
+    fn start(&self, y: i64) -> usize {
+        y.rem_euclid(self.rows as i64) as usize * self.stride
+    }
+
+    /// A row's bytes.
+    pub(super) fn bytes(&self, dtype: DType, y: i64) -> &[u8] {
+        &self.block.as_slice()[self.start(y) * dtype.bytes() as usize..]
+    }
+
+    /// A row's bytes, to write.
+    pub(super) fn bytes_mut(&mut self, dtype: DType, y: i64) -> &mut [u8] {
+        let start = self.start(y) * dtype.bytes() as usize;
+        &mut self.block.as_mut_slice()[start..]
+    }
+
+    /// A row of zeros behind the others.
+    fn zeros(&self) -> usize {
+        self.rows * self.stride
+    }
+}
+
+/// What single steps need beside rows.
+#[derive(Debug, Default)]
+struct Scratch {
+    from: Vec<usize>,
+    to: Vec<usize>,
+    ends: Block,
+    turn: Turn,
+}
+
+impl Arena {
+    /// Makes rows `strip` of plane `z`; `outputs` begin at its first row.
+    pub(super) fn run(
+        &mut self,
+        graph: &RowGraph,
+        level: Level,
+        given: Given<'_>,
+        outputs: &mut [ImageMut<'_>],
+        z: usize,
+        strip: Range<usize>,
+    ) {
+        let Given { inputs, lists } = given;
+        let dims = inputs
+            .first()
+            .map_or_else(|| outputs[0].dims(), Image::dims);
+        let (rows, strip) = (dims[1] as i64, strip.start as i64..strip.end as i64);
+        self.kept.clear();
+        self.kept.resize(graph.values.len(), 0);
+        graph.capacities(strip.clone(), rows, &mut self.kept);
+        self.rings.resize_with(graph.values.len(), Ring::default);
+        for ((ring, value), &kept) in self.rings.iter_mut().zip(&graph.values).zip(&self.kept) {
+            if value.place == Place::Ring {
+                with_type!(value.dtype, T => ring.prepare::<T>(kept, dims[2]), else ());
+            }
+        }
+        let around = Around {
+            level,
+            inputs,
+            dims,
+            z,
+            top: strip.start,
+        };
+        self.maps.resize_with(graph.steps.len(), MapMemory::default);
+        for (step, memory) in graph.steps.iter().zip(&mut self.maps) {
+            if let Work::Map(map) = &step.work {
+                let list = |image: u32, index: u32| match map.operands[image as usize] {
+                    Operand::List(list) => lists[list][index as usize],
+                    Operand::Value(_) => unreachable!("an image is no list of numbers"),
+                };
+                let extents = dims.map(|extent| extent as i32);
+                map.tape
+                    .prepare(&mut memory.slots, &map.numbers, &list, extents);
+            }
+        }
+        graph.begin(strip.clone(), rows, &mut self.progress);
+        let mut to = strip.start;
+        while to < strip.end {
+            to = (to + BATCH).min(strip.end);
+            graph.aim(to, &mut self.progress);
+            for (at, step) in graph.steps.iter().enumerate() {
+                let rows = self.progress.done[at]..self.progress.target[at];
+                if rows.is_empty() {
+                    continue;
+                }
+                let cut = step.to.iter().copied().min().unwrap_or(0);
+                let (before, after) = self.rings.split_at_mut(cut);
+                if let Work::Map(map) = &step.work {
+                    let memory = &mut self.maps[at];
+                    map.run(graph, step, &around, before, after, outputs, rows, memory);
+                } else {
+                    around.step(graph, step, before, after, outputs, rows, &mut self.scratch);
+                }
+                self.progress.done[at] = self.progress.target[at];
+            }
+        }
+    }
+}
+
+impl Ring {
+    fn prepare<T: Lane>(&mut self, rows: usize, width: usize) {
+        self.rows = rows.max(1);
+        self.stride = stride::<T>(width);
+        let zeros = self.zeros();
+        let memory = self.block.reserve::<T>(zeros + self.stride);
+        memory[zeros..zeros + self.stride].fill(T::ZERO);
+    }
+}
+
+impl Around<'_, '_> {
+    fn step(
+        &self,
+        graph: &RowGraph,
+        step: &Step,
+        before: &[Ring],
+        after: &mut [Ring],
+        outputs: &mut [ImageMut<'_>],
+        rows: Range<i64>,
+        scratch: &mut Scratch,
+    ) {
+        let from = step.from[0];
+        match &step.work {
+            Work::Map(_) => unreachable!("expressions run by themselves"),
+            Work::Copy => self.copy(graph, step, before, after, outputs, rows),
+            Work::Taps {
+                axis,
+                weights: Weights::F32(taps),
+                boundary,
+            } => self.taps(
+                *axis,
+                taps,
+                *boundary,
+                &before[from],
+                &mut after[0],
+                rows,
+                scratch,
+            ),
+            Work::Taps {
+                axis,
+                weights: Weights::F64(taps),
+                boundary,
+            } => self.taps(
+                *axis,
+                taps,
+                *boundary,
+                &before[from],
+                &mut after[0],
+                rows,
+                scratch,
+            ),
+            Work::Window {
+                axis,
+                fold,
+                radius,
+                boundary,
+            } => {
+                let window = Window {
+                    axis: *axis,
+                    fold: *fold,
+                    radius: *radius,
+                    boundary: *boundary,
+                };
+                with_type!(
+                    graph.values[from].dtype,
+                    T => self.window::<T>(window, &before[from], &mut after[0], rows, scratch),
+                    else ()
+                );
+            }
+        }
+    }
+
+    fn copy(
+        &self,
+        graph: &RowGraph,
+        step: &Step,
+        before: &[Ring],
+        after: &mut [Ring],
+        outputs: &mut [ImageMut<'_>],
+        rows: Range<i64>,
+    ) {
+        let (from, to) = (step.from[0], step.to[0]);
+        let width = self.dims[2];
+        let (source, target) = (&graph.values[from], &graph.values[to]);
+        with_type!(source.dtype, T => with_type!(target.dtype, U => for y in rows {
+            let input: &[T] = if let Place::Input(at) = source.place {
+                row_of(&self.inputs[at], self.z, self.row(y))
+            } else {
+                let start = before[from].start(y);
+                &before[from].block.as_slice()[start..start + width]
+            };
+            let output: &mut [U] = if let Place::Output(at) = target.place {
+                row_of_mut(&mut outputs[at], (y - self.top) as usize)
+            } else {
+                let start = after[0].start(y);
+                &mut after[0].block.as_mut_slice()[start..start + width]
+            };
+            dispatch!(self.level, _simd => cast(input, output));
+        }, else ()), else ());
+    }
+
+    /// The row of the image that row `y` shows, when rows wrap around.
+    fn row(&self, y: i64) -> usize {
+        y.rem_euclid(self.dims[1] as i64) as usize
+    }
+
+    /// Where the rows `rows` start in a ring; outside the image as `boundary` says.
+    fn starts(&self, ring: &Ring, rows: Range<i64>, boundary: Boundary, starts: &mut Vec<usize>) {
+        starts.clear();
+        starts.extend(rows.map(|y| {
+            match boundary {
+                // Rows are numbered on beyond the ends.
+                Boundary::Wrap => ring.start(y),
+                _ => boundary
+                    .source(y, self.dims[1] as i64)
+                    .map_or(ring.zeros(), |y| ring.start(y)),
+            }
+        }));
+    }
+
+    fn taps<T: Float>(
+        &self,
+        axis: Axis,
+        taps: &Taps<T>,
+        boundary: Boundary,
+        src: &Ring,
+        dst: &mut Ring,
+        rows: Range<i64>,
+        scratch: &mut Scratch,
+    ) {
+        let (before, after) = match axis {
+            Axis::Y => (taps.before() as i64, taps.after() as i64),
+            Axis::X => (0, 0),
+        };
+        self.starts(
+            src,
+            rows.start - before..rows.end + after,
+            boundary,
+            &mut scratch.from,
+        );
+        self.starts(dst, rows, Boundary::Wrap, &mut scratch.to);
+        let from = Rows {
+            data: src.block.as_slice::<T>(),
+            starts: &scratch.from,
+        };
+        let mut to = RowsMut {
+            data: dst.block.as_mut_slice::<T>(),
+            starts: &scratch.to,
+        };
+        let width = self.dims[2];
+        match axis {
+            Axis::Y => dispatch!(self.level, simd =>
+                taps::column::correlate(simd, from, taps, &mut to, width)),
+            Axis::X => {
+                let turn = &mut scratch.turn;
+                dispatch!(self.level, simd =>
+                    taps::along_x(simd, from, taps, &mut to, width, boundary, turn));
+            }
+        }
+    }
+
+    fn window<T: Lane>(
+        &self,
+        window: Window,
+        src: &Ring,
+        dst: &mut Ring,
+        rows: Range<i64>,
+        scratch: &mut Scratch,
+    ) {
+        let Window {
+            axis,
+            fold,
+            radius,
+            boundary,
+        } = window;
+        let beyond = if axis == Axis::Y { radius as i64 } else { 0 };
+        self.starts(
+            src,
+            rows.start - beyond..rows.end + beyond,
+            boundary,
+            &mut scratch.from,
+        );
+        self.starts(dst, rows.clone(), Boundary::Wrap, &mut scratch.to);
+        let from = Rows {
+            data: src.block.as_slice::<T>(),
+            starts: &scratch.from,
+        };
+        let mut to = RowsMut {
+            data: dst.block.as_mut_slice::<T>(),
+            starts: &scratch.to,
+        };
+        let width = self.dims[2];
+        let ends = scratch.ends.reserve::<T>(window::column::ends::<T>(radius));
+        match axis {
+            Axis::Y => {
+                // Only the place within a block matters: counted from far above, it is positive.
+                let length = 2 * radius + 1;
+                let first = rows.start.rem_euclid(length as i64) as usize;
+                dispatch!(self.level, simd => window::column::fold(
+                    simd, fold, radius, from, &mut to, first, width, ends));
+            }
+            Axis::X => {
+                let turn = &mut scratch.turn;
+                dispatch!(self.level, simd => window::along_x(
+                    simd, fold, radius, from, &mut to, width, boundary, turn, ends));
+            }
+        }
+    }
+}
+
+/// A window as its step has it.
+#[derive(Clone, Copy)]
+struct Window {
+    axis: Axis,
+    fold: Fold,
+    radius: usize,
+    boundary: Boundary,
+}
+
+/// A row of an input, whose element type is known by now.
+fn row_of<'a, T: Pixel>(image: &Image<'a>, z: usize, y: usize) -> &'a [T] {
+    with_image!(image, view => bytemuck::cast_slice(view.row(z, y)))
+}
+
+/// A row of a strip of an output.
+fn row_of_mut<'a, T: Pixel>(image: &'a mut ImageMut<'_>, y: usize) -> &'a mut [T] {
+    with_image_mut!(image, view => bytemuck::cast_slice_mut(view.row(0, y)))
+}

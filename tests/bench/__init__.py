@@ -1,6 +1,6 @@
 """Our speed beside that of the libraries people would use instead, in one interleaved run.
 
-Run it with `cargo xtask bench ops` (or `seg2k`, `point6`, `latency`), which makes a virtual environment with
+Run it with `cargo xtask bench ops` (or `seg2k`, `point6`, `fusion`, `latency`), which makes a virtual environment with
 the peers and builds our server, or by hand from the folder above: `python -m bench ops --server PATH`.
 
     scene.py    the images
@@ -12,6 +12,7 @@ the peers and builds our server, or by hand from the folder above: `python -m be
     ops.py      operation by operation
     seg2k.py    a whole segmentation against Halide
     point6.py   six pointwise steps against Halide
+    fusion.py   random graphs, fused and not
     latency.py  what is paid before the first pixel
     frames.py   camera frames for the two
     server.rs   our server

@@ -8,7 +8,7 @@ import sys
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description="Our speed beside that of others.")
-    parser.add_argument("what", choices=["ops", "seg2k", "point6", "latency"])
+    parser.add_argument("what", choices=["ops", "seg2k", "point6", "fusion", "latency"])
     parser.add_argument("work", nargs="*", help="with ops: only these; none means all")
     parser.add_argument("--server", type=shlex.split, required=True, help="the command of our server")
     parser.add_argument("--warploom", help="with latency: our program")
@@ -26,9 +26,9 @@ def main():
         from . import ops
 
         return ops.run(args)
-    from . import latency, point6, seg2k
+    from . import fusion, latency, point6, seg2k
 
-    return {"latency": latency, "seg2k": seg2k, "point6": point6}[args.what].run(args)
+    return {"fusion": fusion, "latency": latency, "seg2k": seg2k, "point6": point6}[args.what].run(args)
 
 
 sys.exit(main())

@@ -7,6 +7,10 @@ One JSON object a line in, one a line out:
     {"run": ID}                                                      -> {"seconds": S}
     {"save": ID, "paths": [...]}                                     -> {"ok": true}
     {"drop": ID}                                                     -> {"ok": true}
+    {"explain": ID}                                                  -> its passes over memory, and why
+    {"measure": DEVICE}                                              -> bytes and operations a second
+
+With `"fused": false`, a program is prepared node by node.
 
 A step is {"op": NAME, "args": ["key=value"], "inputs": [...]}; an input is the name of an image or
 the number of an earlier step, and so is an output. What goes wrong is {"error": TEXT}. `run` starts
@@ -62,11 +66,11 @@ class Server:
             np.save(path, image)
             self.ask(load=name, path=str(path))
 
-    def prepare(self, device, steps, outputs=None):
+    def prepare(self, device, steps, outputs=None, fused=True):
         """A program; the call that runs it once and answers with its seconds."""
         self.count += 1
         last = len(steps) - 1
-        self.ask(prepare=self.count, device=device, steps=steps, outputs=outputs or [last])
+        self.ask(prepare=self.count, device=device, steps=steps, outputs=outputs or [last], fused=fused)
         return Program(self, self.count)
 
     def close(self):
@@ -88,6 +92,10 @@ class Program:
         paths = [self.server.folder / f"result{i}.npy" for i in range(count)]
         self.server.ask(save=self.number, paths=[str(path) for path in paths])
         return [np.load(path) for path in paths]
+
+    def explained(self):
+        """Its passes over memory, and why there are no fewer."""
+        return self.server.ask(explain=self.number)
 
     def drop(self):
         self.server.ask(drop=self.number)

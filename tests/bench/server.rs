@@ -10,9 +10,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use warploom::io::{self, Image, Numbers};
-use warploom::kernels::flow::{Flow, ValueId, ValueKind};
-use warploom::kernels::lower::lower_into;
-use warploom::kernels::op::{Given, OpCall, find, image_type};
+use warploom::kernels::flow::{Flow, ValueId};
+use warploom::kernels::lower::Recipe;
+use warploom::kernels::op::{Given, find, image_type};
 use warploom::kernels::program::{Loaded, Loader, Program, room};
 use warploom::{
     CheckedQueue, DType, DeviceId, Math, MemoryKind, Options, Queue as _, QueueDesc, Slice,
@@ -74,6 +74,13 @@ impl Server {
             self.programs.insert(id, prepared);
         } else if let Some(id) = number("run") {
             return self.run(id);
+        } else if let Some(id) = number("explain") {
+            let it = self.programs.get(&id).context("no such program")?;
+            return Ok(serde_json::to_value(it.loaded.program().explanation())?);
+        } else if let Some(name) = question["measure"].as_str() {
+            self.open(name)?;
+            let opened = self.devices.get(name).context("opened before")?;
+            return Ok(serde_json::to_value(opened.loader.measure()?)?);
         } else if let Some(id) = number("save") {
             self.save(id, question)?;
         } else if let Some(id) = number("drop") {
@@ -88,7 +95,7 @@ impl Server {
         let device = text(question, "device")?.to_owned();
         self.open(&device)?;
         let steps = list(question, "steps")?;
-        let mut flow = Flow::new();
+        let mut recipe = Recipe::new();
         let mut names: Vec<String> = Vec::new();
         let mut values: Vec<ValueId> = Vec::new();
         let mut made: Vec<ValueId> = Vec::new();
@@ -96,9 +103,8 @@ impl Server {
             let op = find(text(step, "op")?)?;
             let args = list(step, "args")?.iter().filter_map(Value::as_str);
             let mut inputs = Vec::new();
-            let mut types = Vec::new();
             for (at, input) in list(step, "inputs")?.iter().enumerate() {
-                let id = if let Some(earlier) = input.as_u64() {
+                inputs.push(if let Some(earlier) = input.as_u64() {
                     let earlier = usize::try_from(earlier)?;
                     *made.get(earlier).context("no such earlier step")?
                 } else {
@@ -109,29 +115,37 @@ impl Server {
                         let image = self.image(name)?;
                         let kind = image_type(op, at, image.dtype(), image.shape().dims())?;
                         names.push(name.to_owned());
-                        values.push(flow.input(ValueKind::Image(kind)));
+                        values.push(recipe.image(kind));
                         values[values.len() - 1]
                     }
-                };
-                inputs.push(id);
-                types.push(flow.image(id));
+                });
             }
-            let call = OpCall::new(op.name, &Given::parse(args)?, &types)?;
-            // Operations give one result each.
-            made.extend(lower_into(&mut flow, &call, &inputs));
+            made.push(recipe.apply(op.name, &Given::parse(args)?, &inputs)?);
         }
         for output in list(question, "outputs")? {
             let at = usize::try_from(output.as_u64().context("an output is a number")?)?;
-            flow.output(*made.get(at).context("no such step")?);
+            recipe.give(*made.get(at).context("no such step")?);
         }
-        self.place(device, flow, &names)
+        let fused = question["fused"].as_bool().unwrap_or(true);
+        self.place(device, recipe.flow(), &names, fused)
     }
 
     /// Compiles a flow, and puts everything where it will be used.
-    fn place(&mut self, device: String, flow: Flow, names: &[String]) -> Result<Prepared> {
+    fn place(
+        &mut self,
+        device: String,
+        flow: &Flow,
+        names: &[String],
+        fused: bool,
+    ) -> Result<Prepared> {
         let images = &self.images;
         let opened = self.devices.get_mut(&device).context("opened before")?;
-        let program = Program::new(flow, opened.loader.device().info());
+        let info = opened.loader.device().info();
+        let program = if fused {
+            Program::new(flow, info)
+        } else {
+            Program::unfused(flow, info)
+        };
         let loaded = opened.loader.load(program)?;
         let flow = loaded.program().flow();
         let mut inputs = Vec::new();

@@ -13,7 +13,7 @@ use crate::project::Project;
 use crate::python::Python;
 
 /// The groups that are measured this way.
-pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "latency"];
+pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "fusion", "latency"];
 
 const REQUIREMENTS: &str = "tests/bench/requirements.txt";
 const PACKAGE: &str = "warploom-tests";
@@ -22,7 +22,12 @@ const SERVER: &str = "bench_server";
 /// Measures one group, and answers whether its bars are met. Peers that cannot be fetched are an error, because nothing is left to race.
 pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Result<bool> {
     let python = Python::with(project, "bench-venv", REQUIREMENTS)?;
-    let select = ["--release", "--package", PACKAGE, "--example", SERVER];
+    let mut select = vec!["--release", "--package", PACKAGE, "--example", SERVER];
+    // The other backends take minutes to build, so they are built when they are raced.
+    let raced = |word: &String| word.contains("wgpu") || word.contains("cuda");
+    if !flags.rest.iter().any(raced) {
+        select.push("--no-default-features");
+    }
     let built = Artifacts::build(project, select)?;
     let server = built.program(PACKAGE, Sort::Example, SERVER)?;
     // Halide's threads are counted once per process, and one thread and two are both promised.

@@ -1,39 +1,67 @@
-//! One node of a flow on the CPU.
+//! One pass of a flow on the CPU.
 
 use super::chain::Chain;
+use super::pass::Pass;
 use warploom_flow::flow::Flow;
 
-/// A node made ready to run in Rust, again and again.
+/// A pass made ready to run in Rust, again and again.
 #[derive(Debug)]
 pub struct Engine {
-    node: usize,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
     /// Where rows suffice.
-    chain: Option<Chain>,
+    Chain(Chain),
+    /// One node, and which of the pass's inputs each of its own is.
+    Node { at: usize, inputs: Vec<usize> },
 }
 
 impl Engine {
-    /// Makes node `at` of `flow` ready.
-    pub fn new(flow: &Flow, at: usize) -> Self {
-        let node = &flow.nodes()[at];
-        // A chain leaves out results that nobody reads, and takes no input twice.
-        let plain = |chain: &Chain| {
-            chain.outputs() == node.outputs && chain.inputs().eq(node.inputs.iter().copied())
-        };
-        Self {
-            node: at,
-            chain: Chain::new(flow, &[at]).filter(plain),
-        }
+    /// Makes a pass of `flow` ready.
+    ///
+    /// # Panics
+    /// When its nodes cannot share a pass.
+    pub fn new(flow: &Flow, pass: &Pass) -> Self {
+        let work = Chain::new(flow, pass).map_or_else(|| Work::node(flow, pass), Work::Chain);
+        Self { work }
     }
 
-    /// Runs it: bytes of the inputs and of the outputs, in the node's order, each at least as long
-    /// as its value says and aligned for its elements.
+    /// Runs it: bytes of the pass's inputs and outputs, each at least as long as its value says and
+    /// aligned for its elements.
     ///
     /// # Panics
     /// When they are not.
     pub fn run(&self, flow: &Flow, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
-        match &self.chain {
-            Some(chain) => chain.run(flow, inputs, outputs),
-            None => super::dispatch::run(flow, &flow.nodes()[self.node], inputs, outputs),
+        match &self.work {
+            Work::Chain(chain) => chain.run(flow, inputs, outputs),
+            Work::Node { at, inputs: places } => {
+                let inputs: Vec<&[u8]> = places.iter().map(|place| inputs[*place]).collect();
+                super::dispatch::run(flow, &flow.nodes()[*at], &inputs, outputs);
+            }
+        }
+    }
+}
+
+impl Work {
+    fn node(flow: &Flow, pass: &Pass) -> Self {
+        let [at] = pass.nodes[..] else {
+            panic!("only nodes that go by rows share a pass");
+        };
+        let node = &flow.nodes()[at];
+        assert_eq!(
+            node.outputs, pass.outputs,
+            "such a node writes all it makes"
+        );
+        let place = |id| pass.inputs.iter().position(|input| input == id);
+        let inputs = node
+            .inputs
+            .iter()
+            .map(|id| place(id).expect("a pass lists what it reads"));
+        Self::Node {
+            at,
+            inputs: inputs.collect(),
         }
     }
 }

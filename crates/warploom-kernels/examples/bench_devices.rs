@@ -139,7 +139,7 @@ fn processor() -> f64 {
 }
 
 /// Milliseconds of processor and of time.
-fn measure(device: &CheckedDevice, flow: Flow) -> Option<[f64; 2]> {
+fn measure(device: &CheckedDevice, flow: &Flow) -> Option<[f64; 2]> {
     let program = Program::new(flow, device.info());
     if !program.detours().is_empty() {
         return None;
@@ -204,7 +204,7 @@ fn main() {
         let mut first = None;
         for device in &devices {
             let id = device.info().id.to_string();
-            let Some([cpu, time]) = measure(device, flow.clone()) else {
+            let Some([cpu, time]) = measure(device, &flow) else {
                 println!("{name:24} {id:>9}  -");
                 continue;
             };

@@ -120,7 +120,10 @@ fn axes_of_one_pixel_are_left_alone() {
 #[test]
 fn a_call_is_shown_with_all_its_parameters() {
     let blur = call("gaussian sigma=1,2", &[plane(5, 7)]).unwrap();
-    assert_eq!(blur.to_string(), "gaussian(sigma=1,2, boundary=clamp)");
+    assert_eq!(
+        blur.to_string(),
+        "gaussian(sigma=1,2, truncate=4, boundary=clamp)"
+    );
 }
 
 /// Every operation can be called: its required parameters with plain values.

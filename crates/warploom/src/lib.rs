@@ -43,6 +43,31 @@
 //! );
 //! # Ok::<(), warploom::kernels::op::OpError>(())
 //! ```
+//! Operations that follow each other are compiled as one, so that they share passes over memory;
+//! the program says which do, and can run again and again:
+//! ```
+//! use warploom::kernels::ImageType;
+//! use warploom::kernels::lower::Recipe;
+//! use warploom::kernels::op::Given;
+//! use warploom::kernels::program::{Loader, Program};
+//! use warploom::{DType, Math, Options, registry};
+//!
+//! let mut recipe = Recipe::new();
+//! let frame = recipe.image(ImageType::plane(DType::U16, 64, 48));
+//! let blurred = recipe.apply("gaussian", &Given::new().with("sigma", 2.0), &[frame])?;
+//! let details = recipe.apply("subtract_images", &Given::new(), &[frame, blurred])?;
+//! recipe.give(details);
+//!
+//! registry().setup(&Options::default())?;
+//! let loader = Loader::new(registry().open("cpu:0".parse()?)?, Math::Strict);
+//! let program = Program::new(recipe.flow(), loader.device().info());
+//! assert_eq!(program.explanation().passes.len(), 1);
+//! let loaded = loader.load(program)?;
+//! let flat = vec![7; 64 * 48 * 2];
+//! let details = loaded.run(loader.device(), &[&flat])?;
+//! assert!(details[0].iter().all(|byte| *byte == 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Adding a backend
 //! A crate that implements [`GpuBackend`] and calls [`register_backend!`] joins every program that

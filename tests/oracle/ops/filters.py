@@ -21,10 +21,10 @@ def blurred(a, sigma, boundary):
     return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=4.0)
 
 
-@operation("gaussian", edges=True, variants=SIGMAS)
+@operation("gaussian", edges=True, variants=[*SIGMAS, {"sigma": 2.0, "truncate": 3.0}])
 @active
-def gaussian(a, sigma, boundary):
-    return blurred(a, sigma, boundary)
+def gaussian(a, sigma, boundary, truncate=4.0):
+    return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=truncate)
 
 
 @operation("subtract_gaussian_background", edges=True, variants=SIGMAS)

@@ -110,7 +110,7 @@ pub(super) struct Around<'a, 'b> {
 /// Rows a map reads without asking for memory.
 const FEW: usize = 40;
 /// Outputs of one map.
-pub(super) const MOST: usize = 8;
+pub(crate) const MOST: usize = 8;
 
 impl Map {
     /// Makes rows `rows` of its outputs, which `after` and `outputs` hold.

@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 pub use graph::{Axis, List, Reads, RowGraph, Value, real};
+pub(crate) use map::MOST;
 
 use super::image::{Image, ImageMut};
 use super::lanes::Level;

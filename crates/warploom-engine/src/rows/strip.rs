@@ -265,14 +265,15 @@ impl Around<'_, '_> {
         rows: Range<i64>,
         scratch: &mut Scratch,
     ) {
-        let (before, after) = match axis {
-            Axis::Y => (taps.before() as i64, taps.after() as i64),
-            Axis::X => (0, 0),
+        // Along the rows it is the rows themselves that are read, beyond the ends too.
+        let (before, after, beyond) = match axis {
+            Axis::Y => (taps.before() as i64, taps.after() as i64, boundary),
+            Axis::X => (0, 0, Boundary::Wrap),
         };
         self.starts(
             src,
             rows.start - before..rows.end + after,
-            boundary,
+            beyond,
             &mut scratch.from,
         );
         self.starts(dst, rows, Boundary::Wrap, &mut scratch.to);
@@ -310,11 +311,14 @@ impl Around<'_, '_> {
             radius,
             boundary,
         } = window;
-        let beyond = if axis == Axis::Y { radius as i64 } else { 0 };
+        let (reach, beyond) = match axis {
+            Axis::Y => (radius as i64, boundary),
+            Axis::X => (0, Boundary::Wrap),
+        };
         self.starts(
             src,
-            rows.start - beyond..rows.end + beyond,
-            boundary,
+            rows.start - reach..rows.end + reach,
+            beyond,
             &mut scratch.from,
         );
         self.starts(dst, rows.clone(), Boundary::Wrap, &mut scratch.to);

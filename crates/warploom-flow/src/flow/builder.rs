@@ -10,7 +10,7 @@ use super::taps::{Taps, Weights};
 use super::value::{Node, NodeId, Value, ValueId, ValueKind};
 use crate::Boundary;
 use crate::expr::{Dag, Ex, Graph, Ty};
-use crate::image::ImageType;
+use crate::image::{Dims, ImageType};
 
 /// Primitives and the values between them. Nodes follow the nodes they depend on.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -92,6 +92,18 @@ impl Flow {
             nodes: sorted,
             ..self.clone()
         }
+    }
+
+    /// The same nodes over images of other extents: what a tile of the images takes.
+    #[must_use]
+    pub fn with_extents(&self, dims: Dims) -> Self {
+        let mut flow = self.clone();
+        for value in &mut flow.values {
+            if let ValueKind::Image(image) = &mut value.kind {
+                image.dims = dims;
+            }
+        }
+        flow
     }
 
     /// The nodes that read a value.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::expr::{Bin, Dag, Node, Un};
+use crate::cpu::Pass;
+use crate::expr::{Bin, Dag, Node as Term, Un};
+use crate::flow::{Flow, Node, Prim, ValueId, Weights};
 
 /// What a device does in a second, as far as fusion cares.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -35,17 +37,58 @@ impl Machine {
     }
 }
 
+/// What one pass does.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Cost {
+    /// Bytes it reads from memory and writes to it.
+    pub bytes: u64,
+    /// Simple operations.
+    pub operations: f64,
+}
+
+impl Cost {
+    /// Of a pass, as far as is known: of what is no expression, sum or window only the bytes.
+    pub fn of(flow: &Flow, pass: &Pass) -> Self {
+        let bytes = |ids: &[ValueId]| -> u64 { ids.iter().map(|id| flow.kind(*id).bytes()).sum() };
+        let nodes = pass.nodes.iter().map(|at| &flow.nodes()[*at]);
+        Self {
+            bytes: bytes(&pass.inputs) + bytes(&pass.outputs),
+            operations: nodes.map(|node| node_operations(flow, node)).sum(),
+        }
+    }
+
+    /// Seconds on a device: memory and arithmetic work at the same time.
+    pub fn seconds(&self, machine: &Machine) -> f64 {
+        let moving = machine.moving(self.bytes);
+        moving.max(machine.computing(self.operations))
+    }
+}
+
+fn node_operations(flow: &Flow, node: &Node) -> f64 {
+    let each = match &node.prim {
+        Prim::Map { dag, .. } => operations(dag),
+        Prim::Taps(taps) => match &taps.weights {
+            Weights::Even(weights) | Weights::Odd(weights) => 2.0 * weights.len() as f64,
+            Weights::Any(weights) => weights.len() as f64,
+        },
+        // A running prefix, a running suffix, and the two made one.
+        Prim::Window { .. } => 3.0,
+        _ => 0.0,
+    };
+    each * flow.kind(node.outputs[0]).elements() as f64
+}
+
 /// Simple operations per pixel: a division or a root counts for several.
 pub(super) fn operations(dag: &Dag) -> f64 {
-    let cost = |node: &Node| match node {
-        Node::Bin(Bin::Div | Bin::Rem, ..) | Node::Un(Un::Sqrt, _) => 6.0,
-        Node::Const(..)
-        | Node::Param { .. }
-        | Node::Scalar { .. }
-        | Node::Local(..)
-        | Node::Coord(_)
-        | Node::Extent(_)
-        | Node::InputExtent { .. } => 0.0,
+    let cost = |node: &Term| match node {
+        Term::Bin(Bin::Div | Bin::Rem, ..) | Term::Un(Un::Sqrt, _) => 6.0,
+        Term::Const(..)
+        | Term::Param { .. }
+        | Term::Scalar { .. }
+        | Term::Local(..)
+        | Term::Coord(_)
+        | Term::Extent(_)
+        | Term::InputExtent { .. } => 0.0,
         _ => 1.0,
     };
     dag.nodes().iter().map(|(node, _)| cost(node)).sum()

@@ -1,115 +1,72 @@
 //! Which expressions join.
 
-use std::fmt;
-
-use super::cost::{Machine, operations};
+use super::cost::operations;
 use super::join::{Map, join};
+use super::note::Note;
+use super::options::Options;
 use crate::Boundary;
+use crate::cpu::{self, Pass};
 use crate::flow::{Flow, Node, ValueId};
-
-/// How far fusion may go.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Options {
-    /// The device's speeds.
-    pub machine: Machine,
-    /// The most buffers one kernel may have.
-    pub buffers: usize,
-    /// The most terms one expression may have.
-    pub terms: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            machine: Machine::default(),
-            buffers: 8,
-            terms: 600,
-        }
-    }
-}
-
-/// A decision, for people.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Note {
-    /// Two expressions over the same pixel became one.
-    Chained {
-        /// What is no longer written and read.
-        value: ValueId,
-        /// Bytes that no longer move.
-        saved: u64,
-    },
-    /// An expression is computed again for each neighbour.
-    Recomputed {
-        /// What is no longer written and read.
-        value: ValueId,
-        /// How often it is computed for a pixel.
-        times: usize,
-        /// Bytes that no longer move.
-        saved: u64,
-    },
-    /// An expression could have been computed again, but storing it is cheaper.
-    Stored {
-        /// What is written and read.
-        value: ValueId,
-        /// How often it would have been computed for a pixel.
-        times: usize,
-    },
-    /// Two expressions read the same images and are computed side by side.
-    Beside {
-        /// Bytes that are read once instead of twice.
-        saved: u64,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chained { value, saved } => {
-                write!(
-                    f,
-                    "value {value} stays in registers: {saved} bytes less to move"
-                )
-            }
-            Self::Recomputed {
-                value,
-                times,
-                saved,
-            } => write!(
-                f,
-                "value {value} is computed {times} times a pixel instead of stored: {saved} bytes less to move"
-            ),
-            Self::Stored { value, times } => write!(
-                f,
-                "value {value} is stored: computing it {times} times a pixel would cost more"
-            ),
-            Self::Beside { saved } => {
-                write!(
-                    f,
-                    "two expressions read the same images: {saved} bytes less to move"
-                )
-            }
-        }
-    }
-}
 
 /// A flow with fewer passes, and why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fused {
     /// The flow; values keep their numbers.
     pub flow: Flow,
+    /// Its nodes in the order they run, those together that run as one.
+    pub passes: Vec<Pass>,
     /// What was decided.
     pub notes: Vec<Note>,
+}
+
+impl Fused {
+    /// Every node that is needed a pass of its own.
+    pub fn none(flow: &Flow) -> Self {
+        let flow = needed(flow);
+        let passes = (0..flow.nodes().len()).map(|at| Pass::alone(&flow, at));
+        Self {
+            passes: passes.collect(),
+            flow,
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Joins what can share a pass over memory. The result means the same, bit for bit.
 pub fn fuse(flow: &Flow, options: &Options) -> Fused {
     let mut fused = Fused {
-        flow: flow.clone(),
+        flow: needed(flow),
+        passes: Vec::new(),
         notes: Vec::new(),
     };
     while chain(&mut fused, options) {}
+    if options.rows {
+        fused.passes = cpu::partition(&fused.flow, options.buffers);
+        let flow = &fused.flow;
+        let shared = fused.passes.iter().filter(|pass| pass.nodes.len() > 1);
+        fused
+            .notes
+            .extend(shared.map(|pass| Note::rows(flow, pass)));
+        return fused;
+    }
     while beside(&mut fused, options) {}
+    let passes = (0..fused.flow.nodes().len()).map(|at| Pass::alone(&fused.flow, at));
+    fused.passes = passes.collect();
     fused
+}
+
+/// The flow without nodes whose results nobody needs.
+fn needed(flow: &Flow) -> Flow {
+    let mut wanted: Vec<ValueId> = flow.outputs().to_vec();
+    let mut kept: Vec<Node> = Vec::new();
+    for node in flow.nodes().iter().rev() {
+        if node.outputs.iter().any(|id| wanted.contains(id)) {
+            wanted.extend(&node.inputs);
+            kept.push(node.clone());
+        }
+    }
+    kept.reverse();
+    flow.with_nodes(kept)
 }
 
 /// Joins one pair of expressions of which the second reads the first.
@@ -138,6 +95,12 @@ fn chain(fused: &mut Fused, options: &Options) -> bool {
             };
             let keep: Vec<ValueId> = first.node.outputs.iter().copied().filter(others).collect();
             if !keep.is_empty() && (depends_otherwise(flow, writer, at) || moved(&decision)) {
+                continue;
+            }
+            // Rows that others read too are in the cache anyway, and those others may want more of
+            // them than this reader.
+            let read = |id: &ValueId| flow.readers(*id).any(|reader| reader != at);
+            if options.rows && keep.iter().any(read) {
                 continue;
             }
             let joined = join(&first, &second, &keep);
@@ -191,6 +154,9 @@ fn decide(
         *boundary == Boundary::Zero && *offset != [0; 3]
     };
     if !first.is_placeless() || !same_extents(first) || offsets.iter().any(zero) {
+        return None;
+    }
+    if options.rows {
         return None;
     }
     let times = places.len();

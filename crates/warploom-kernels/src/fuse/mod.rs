@@ -1,15 +1,23 @@
 //! Fewer passes over memory: primitives that can share one are made one.
 //!
-//! [`fuse`] is a pure function from a flow to a flow that means the same, bit for bit, with a note
-//! for every decision. Expressions over the same pixel always join. An expression joins the stencil
-//! that reads it when computing it again for every neighbour costs less than writing and reading it.
-//! Expressions over the same images join side by side.
+//! [`fuse`] is a pure function from a flow to a flow that means the same, bit for bit, and the passes
+//! it takes, with a note for every decision. Expressions over the same pixel always join. What else
+//! joins depends on the device:
+//!
+//! - The processor's engine keeps the last rows of every value in its caches, so a chain of
+//!   expressions, sums and windows is one pass, and nothing is computed again.
+//! - A device that runs kernels has no such rows: an expression joins the stencil that reads it when
+//!   computing it again for every neighbour costs less than writing and reading it.
 
 mod cost;
+mod halo;
 mod join;
 mod maps;
-mod rows;
+mod note;
+mod options;
 
-pub use cost::Machine;
-pub use maps::{Fused, Note, Options, fuse};
-pub use rows::{Group, row_groups};
+pub use cost::{Cost, Machine};
+pub use halo::{Halo, Part, halo};
+pub use maps::{Fused, fuse};
+pub use note::Note;
+pub use options::Options;

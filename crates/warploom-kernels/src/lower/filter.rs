@@ -2,7 +2,7 @@
 
 use warploom_core::DType;
 
-use super::blur::{bell, bell_bend, gaussian};
+use super::blur::{TRUNCATE, bell, bell_bend, cut_gaussian, gaussian};
 use super::lowering::Lowering;
 use crate::Boundary;
 use crate::expr::{Ex, Graph, Ty};
@@ -12,7 +12,8 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
     let (image, boundary) = (at.inputs[0], at.boundary());
     match at.name() {
         "gaussian" => {
-            let blurred = gaussian(at.flow, image, at.call.per_axis("sigma", 0.0), boundary);
+            let (sigma, truncate) = (at.call.per_axis("sigma", 0.0), at.number("truncate"));
+            let blurred = cut_gaussian(at.flow, image, sigma, truncate, boundary);
             if blurred == image {
                 return at.map([image], [], |[a], []| a);
             }
@@ -134,9 +135,9 @@ fn laplacian(at: &mut Lowering<'_>, image: ValueId, boundary: Boundary) -> Value
         let mut along =
             |value, weights| at.flow.taps(value, *axis, Weights::Even(weights), boundary);
         let curve = along(smooth, bell_bend(sigma));
-        let blurred = bent.map(|bent| along(bent, bell(sigma)));
+        let blurred = bent.map(|bent| along(bent, bell(sigma, TRUNCATE)));
         if count + 1 < axes.len() {
-            smooth = along(smooth, bell(sigma));
+            smooth = along(smooth, bell(sigma, TRUNCATE));
         }
         bent = Some(match blurred {
             None => curve,

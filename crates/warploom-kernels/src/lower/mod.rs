@@ -22,6 +22,7 @@ mod numbers;
 mod plain;
 mod pointwise;
 mod rank;
+mod recipe;
 mod reduce;
 mod restore;
 #[cfg(test)]
@@ -32,8 +33,9 @@ use crate::flow::{Flow, ValueId, ValueKind};
 use crate::op::{Family, OpCall};
 use lowering::Lowering;
 
-pub use blur::gaussian;
+pub use blur::{cut_gaussian, gaussian};
 pub use label::ROWS;
+pub use recipe::Recipe;
 
 /// A flow of one operation: its images are the flow's inputs, its results the outputs.
 pub fn lower(call: &OpCall) -> Flow {

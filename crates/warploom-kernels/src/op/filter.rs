@@ -1,6 +1,6 @@
 //! Weighted sums of neighbourhoods.
 
-use super::catalogue::{BALL, MAP, NAN_SPREADS, RADIUS, SUMMED, input, required, sigma};
+use super::catalogue::{BALL, MAP, NAN_SPREADS, RADIUS, SUMMED, input, preset, required, sigma};
 use super::info::{Family, OpInfo, Ranks, Role, Rule};
 use super::param::{ParamKind, Span};
 
@@ -30,9 +30,17 @@ pub(super) static OPS: &[OpInfo] = &[
     OpInfo {
         name: "gaussian",
         summary: "blur with a bell",
-        formula: "sum over k of w[k]*a[i+k] along each axis, w = exp(-k^2/(2*sigma^2)) made to sum to 1, |k| <= int(4*sigma + 0.5)",
-        own_params: &[sigma("sigma")],
-        reference: "scipy.ndimage.gaussian_filter(a, sigma, mode=\"nearest\")",
+        formula: "sum over k of w[k]*a[i+k] along each axis, w = exp(-k^2/(2*sigma^2)) made to sum to 1, |k| <= int(truncate*sigma + 0.5)",
+        own_params: &[
+            sigma("sigma"),
+            preset(
+                "truncate",
+                ParamKind::Number(Span::above(0.0, 16.0)),
+                "4",
+                "how many standard deviations the bell reaches",
+            ),
+        ],
+        reference: "scipy.ndimage.gaussian_filter(a, sigma, mode=\"nearest\", truncate=truncate)",
         ..FILTER
     },
     OpInfo {

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use warploom_core::DeviceInfo;
 
+use super::explanation::Explanation;
 use super::layout::{Layout, Lifetime, lay_out};
+use crate::cpu::Pass;
 use crate::flow::{Flow, ValueId, ValueKind};
+use crate::fuse::{Fused, Options, fuse};
 use crate::gpu::{self, Constant, Launch, LaunchArg, Tuning};
 
 /// Something a program does.
@@ -13,15 +16,16 @@ use crate::gpu::{self, Constant, Launch, LaunchArg, Tuning};
 pub enum Step {
     /// Runs a kernel. Scratch numbers count from the program's values on.
     Launch(Launch),
-    /// Runs a node of the flow in Rust: on the CPU backend as a kernel like any other, elsewhere
+    /// Runs nodes of the flow in Rust: on the CPU backend as a kernel like any other, elsewhere
     /// on the host, with copies there and back.
-    Host(usize),
+    Host(Pass),
 }
 
 /// A flow compiled for one sort of device. Plain data.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
     flow: Arc<Flow>,
+    explanation: Explanation,
     tuning: Option<Tuning>,
     steps: Vec<Step>,
     constants: Vec<Constant>,
@@ -43,25 +47,40 @@ pub fn room(kind: &ValueKind) -> u64 {
 }
 
 impl Program {
-    /// Compiles `flow` for a device.
-    pub fn new(flow: Flow, info: &DeviceInfo) -> Self {
-        let tuning = Tuning::of(info);
-        let align = u64::from(info.limits.slice_align.max(1)).max(64);
-        Self::tuned(flow, tuning, align)
+    /// Compiles `flow` for a device, with as few passes over memory as fusion finds.
+    pub fn new(flow: &Flow, info: &DeviceInfo) -> Self {
+        Self::with(flow, info, &Options::of(info))
     }
 
-    /// Compiles `flow` for launches cut this way; without a tuning, for the CPU backend.
+    /// The same, under other limits of fusion.
+    pub fn with(flow: &Flow, info: &DeviceInfo, options: &Options) -> Self {
+        Self::tuned(fuse(flow, options), Tuning::of(info), alignment(info))
+    }
+
+    /// Compiles `flow` for a device node by node: what a fused program is measured against.
+    pub fn unfused(flow: &Flow, info: &DeviceInfo) -> Self {
+        Self::tuned(Fused::none(flow), Tuning::of(info), alignment(info))
+    }
+
+    /// Compiles a flow for launches cut this way; without a tuning, for the CPU backend.
     ///
     /// # Panics
     /// When there are 2^32 pieces of memory.
-    pub fn tuned(flow: Flow, tuning: Option<Tuning>, align: u64) -> Self {
+    pub fn tuned(fused: Fused, tuning: Option<Tuning>, align: u64) -> Self {
+        let explanation = Explanation::of(&fused);
+        let Fused { flow, passes, .. } = fused;
         let mut temps: Vec<Temp> = Vec::new();
         let mut steps = Vec::new();
         let mut constants: Vec<Constant> = Vec::new();
-        for (at, node) in flow.nodes().iter().enumerate() {
-            let plan = tuning.and_then(|tuning| gpu::plan(&flow, node, &tuning));
+        for pass in passes {
+            let node = match pass.nodes[..] {
+                [at] => Some(&flow.nodes()[at]),
+                _ => None,
+            };
+            let plan = tuning.zip(node);
+            let plan = plan.and_then(|(tuning, node)| gpu::plan(&flow, node, &tuning));
             let Some(plan) = plan else {
-                steps.push(Step::Host(at));
+                steps.push(Step::Host(pass));
                 continue;
             };
             let base = u32::try_from(temps.len()).expect("few pieces of memory");
@@ -95,7 +114,8 @@ impl Program {
         }
         for (id, value) in (0_u32..).zip(flow.values()) {
             let bound = flow.inputs().contains(&id) || flow.outputs().contains(&id);
-            if !bound && value.constant.is_none() && flow.writer(id).is_some() {
+            let shared = steps.iter().any(|step| touches(step, None, Some(id)));
+            if !bound && value.constant.is_none() && shared {
                 temps.push(Temp {
                     value: Some(id),
                     bytes: room(&value.kind),
@@ -104,11 +124,12 @@ impl Program {
         }
         let lives: Vec<Lifetime> = (0_u32..)
             .zip(&temps)
-            .map(|(number, temp)| lifetime(&flow, &steps, number, *temp))
+            .map(|(number, temp)| lifetime(&steps, number, *temp))
             .collect();
         let layout = lay_out(&lives, align);
         Self {
             flow: Arc::new(flow),
+            explanation,
             tuning,
             steps,
             constants,
@@ -117,7 +138,12 @@ impl Program {
         }
     }
 
-    /// What it was compiled from.
+    /// Its passes over memory, and why there are no fewer.
+    pub fn explanation(&self) -> &Explanation {
+        &self.explanation
+    }
+
+    /// What it was compiled from, after fusion.
     pub fn flow(&self) -> &Arc<Flow> {
         &self.flow
     }
@@ -144,11 +170,12 @@ impl Program {
 
     /// Primitives that run on the host although the program is for another device.
     pub fn detours(&self) -> Vec<&'static str> {
-        let hosts = self.steps.iter().filter_map(|step| match step {
-            Step::Host(node) if self.tuning.is_some() => Some(self.flow.nodes()[*node].prim.name()),
+        let passes = self.steps.iter().filter_map(|step| match step {
+            Step::Host(pass) if self.tuning.is_some() => Some(&pass.nodes),
             _ => None,
         });
-        hosts.collect()
+        let nodes = passes.flatten().map(|at| &self.flow.nodes()[*at]);
+        nodes.map(|node| node.prim.name()).collect()
     }
 
     /// Where a temporary value lies in the workspace.
@@ -164,19 +191,29 @@ impl Program {
     }
 }
 
-fn lifetime(flow: &Flow, steps: &[Step], number: u32, temp: Temp) -> Lifetime {
-    let touches = |step: &Step| match step {
-        Step::Host(node) => {
-            let node = &flow.nodes()[*node];
-            let mut values = node.inputs.iter().chain(&node.outputs);
-            temp.value.is_some_and(|id| values.any(|v| *v == id))
+/// Kernels' slices start here, and none shares a cache line with another.
+fn alignment(info: &DeviceInfo) -> u64 {
+    u64::from(info.limits.slice_align.max(1)).max(64)
+}
+
+/// Does a step read or write a piece of scratch, or a value?
+fn touches(step: &Step, scratch: Option<u32>, value: Option<ValueId>) -> bool {
+    match step {
+        Step::Host(pass) => {
+            let mut values = pass.inputs.iter().chain(&pass.outputs);
+            value.is_some_and(|id| values.any(|other| *other == id))
         }
-        Step::Launch(launch) => launch.args.iter().any(|arg| match (arg, temp.value) {
-            (LaunchArg::Value(id), Some(value)) => *id == value,
-            (LaunchArg::Scratch(scratch), None) => *scratch == number,
-            _ => false,
+        Step::Launch(launch) => launch.args.iter().any(|arg| match arg {
+            LaunchArg::Value(id) => value == Some(*id),
+            LaunchArg::Scratch(number) => scratch == Some(*number),
+            LaunchArg::Constant(_) | LaunchArg::Number(_) => false,
         }),
-    };
+    }
+}
+
+fn lifetime(steps: &[Step], number: u32, temp: Temp) -> Lifetime {
+    let scratch = temp.value.is_none().then_some(number);
+    let touches = |step: &Step| touches(step, scratch, temp.value);
     let first = steps.iter().position(touches).unwrap_or(0);
     let last = steps.iter().rposition(touches).unwrap_or(0);
     Lifetime {

@@ -9,7 +9,7 @@ use warploom_core::{
 
 use super::compile::{Program, Step, room};
 use super::pairs;
-use crate::cpu;
+use crate::cpu::{self, Pass};
 use crate::flow::{Number, ValueId};
 use crate::gpu::LaunchArg;
 use crate::kernel::Target;
@@ -91,15 +91,14 @@ impl Loaded {
                     }
                     queue.launch(kernel, Grid::groups(launch.groups), &args)?;
                 }
-                (Step::Host(node), Action::Launch(kernel)) => {
-                    let node = &self.program.flow().nodes()[*node];
-                    let mut args = Vec::with_capacity(node.inputs.len() + node.outputs.len());
-                    for id in node.inputs.iter().chain(&node.outputs) {
+                (Step::Host(pass), Action::Launch(kernel)) => {
+                    let mut args = Vec::with_capacity(pass.inputs.len() + pass.outputs.len());
+                    for id in pass.inputs.iter().chain(&pass.outputs) {
                         args.push(Arg::Slice(self.slice(*id, &bindings)?));
                     }
                     queue.launch(kernel, Grid::groups([1; 3]), &args)?;
                 }
-                (Step::Host(node), Action::Detour) => self.detour(queue, *node, &bindings)?,
+                (Step::Host(pass), Action::Detour) => self.detour(queue, pass, &bindings)?,
                 (Step::Launch(_), Action::Detour) => {
                     unreachable!("a launch is loaded as a kernel")
                 }
@@ -148,16 +147,15 @@ impl Loaded {
     }
 
     /// Down to the host, through the CPU engine, and up again.
-    fn detour(&self, queue: &mut CheckedQueue, at: usize, bindings: &Bindings<'_>) -> Result<()> {
+    fn detour(&self, queue: &mut CheckedQueue, pass: &Pass, bindings: &Bindings<'_>) -> Result<()> {
         let flow = self.program.flow();
-        let node = &flow.nodes()[at];
         let is_pairs = self
             .program
             .tuning()
             .is_some_and(|t| t.target == Target::Wgsl);
         let wide = |id: ValueId| is_pairs && flow.kind(id).dtype() == DType::F64;
         let mut inputs: Vec<Vec<u64>> = Vec::new();
-        for id in &node.inputs {
+        for id in &pass.inputs {
             let slice = self.slice(*id, bindings)?;
             let mut words = blank(slice.len());
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
@@ -168,7 +166,7 @@ impl Loaded {
             }
             inputs.push(words);
         }
-        let mut outputs: Vec<Vec<u64>> = node
+        let mut outputs: Vec<Vec<u64>> = pass
             .outputs
             .iter()
             .map(|id| blank(room(&flow.kind(*id))))
@@ -178,8 +176,8 @@ impl Loaded {
             .iter_mut()
             .map(|w| bytemuck::cast_slice_mut(w))
             .collect();
-        cpu::Engine::new(flow, at).run(flow, &reads, &mut writes);
-        for (id, words) in node.outputs.iter().zip(&mut outputs) {
+        cpu::Engine::new(flow, pass).run(flow, &reads, &mut writes);
+        for (id, words) in pass.outputs.iter().zip(&mut outputs) {
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
             if wide(*id) {
                 pairs::to_pairs(bytes);

@@ -11,7 +11,7 @@ use warploom_core::{
 use super::compile::{Program, Step};
 use super::loaded::{Action, Constants, Loaded};
 use super::vouch;
-use crate::cpu;
+use crate::cpu::{self, Pass};
 use crate::gpu::{Launch, Tuning};
 use crate::kernel::Target;
 
@@ -55,7 +55,7 @@ impl Loader {
                 (Step::Launch(launch), Some(tuning)) => {
                     Action::Launch(self.kernel(launch, tuning)?)
                 }
-                (Step::Host(node), None) => Action::Launch(self.host_kernel(&program, *node)?),
+                (Step::Host(pass), None) => Action::Launch(self.host_kernel(&program, pass)?),
                 _ => Action::Detour,
             });
         }
@@ -82,21 +82,24 @@ impl Loader {
         Ok(kernel)
     }
 
-    fn host_kernel(&self, program: &Arc<Program>, at: usize) -> Result<Arc<dyn Kernel>> {
-        let node = &program.flow().nodes()[at];
-        let reads = node.inputs.iter().map(|_| Param::Read);
+    fn host_kernel(&self, program: &Arc<Program>, pass: &Pass) -> Result<Arc<dyn Kernel>> {
+        let reads = pass.inputs.iter().map(|_| Param::Read);
         let params: Vec<Param> = reads
-            .chain(node.outputs.iter().map(|_| Param::Write))
+            .chain(pass.outputs.iter().map(|_| Param::Write))
             .collect();
         let flow = Arc::clone(program.flow());
-        let engine = cpu::Engine::new(&flow, at);
-        let source = KernelSource::host(node.prim.name(), &params, move |call| {
-            let node = &flow.nodes()[at];
-            let inputs: Vec<&[u8]> = (0..node.inputs.len())
-                .map(|index| call.read::<u8>(index))
-                .collect();
-            let mut outputs: Vec<&mut [u8]> = (0..node.outputs.len())
-                .map(|index| call.write::<u8>(node.inputs.len() + index))
+        let names: Vec<&str> = pass
+            .nodes
+            .iter()
+            .map(|at| flow.nodes()[*at].prim.name())
+            .collect();
+        let name = names.join("+");
+        let engine = cpu::Engine::new(&flow, pass);
+        let (reads, writes) = (pass.inputs.len(), pass.outputs.len());
+        let source = KernelSource::host(&name, &params, move |call| {
+            let inputs: Vec<&[u8]> = (0..reads).map(|index| call.read::<u8>(index)).collect();
+            let mut outputs: Vec<&mut [u8]> = (0..writes)
+                .map(|index| call.write::<u8>(reads + index))
                 .collect();
             engine.run(&flow, &inputs, &mut outputs);
         });

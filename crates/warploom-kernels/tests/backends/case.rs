@@ -30,6 +30,8 @@ pub(crate) struct Case {
     pub(crate) ulps: f64,
     /// May the host do it where the device cannot?
     pub(crate) host: bool,
+    /// Only for devices that give the same bits: what is compared in it may tip either way.
+    pub(crate) strict: bool,
 }
 
 impl Case {
@@ -48,6 +50,7 @@ impl Case {
             expected: None,
             ulps: 4.0,
             host: false,
+            strict: false,
         }
     }
 
@@ -91,6 +94,13 @@ impl Case {
     #[must_use]
     pub(crate) fn within(mut self, ulps: f64) -> Self {
         self.ulps = ulps;
+        self
+    }
+
+    /// Only where the same bits are promised.
+    #[must_use]
+    pub(crate) fn strictly(mut self) -> Self {
+        self.strict = true;
         self
     }
 

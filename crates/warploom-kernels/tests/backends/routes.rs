@@ -1,6 +1,7 @@
 //! What the catalogue says of backends is what programs do.
 
 use warploom_core::DType;
+use warploom_kernels::fuse::Fused;
 use warploom_kernels::gpu::Tuning;
 use warploom_kernels::kernel::Target;
 use warploom_kernels::lower::lower;
@@ -67,7 +68,7 @@ fn only_what_the_catalogue_names_takes_the_way_over_the_host() {
         let call = call.unwrap_or_else(|| panic!("{text} is no call"));
         let by_cpu = matches!(call.op.backends, Backends::CpuOnly { .. });
         for tuning in tunings() {
-            let program = Program::tuned(lower(&call), Some(tuning), 256);
+            let program = Program::tuned(Fused::none(&lower(&call)), Some(tuning), 256);
             let detours = program.detours();
             assert_eq!(
                 by_cpu,

@@ -58,7 +58,7 @@ impl Job {
         self.call.op
     }
 
-    fn load(machine: &Machine, flow: Flow) -> Result<Loaded, Problem> {
+    fn load(machine: &Machine, flow: &Flow) -> Result<Loaded, Problem> {
         let program = Program::new(flow, machine.info());
         Ok(machine.loader().load(program)?)
     }
@@ -66,7 +66,7 @@ impl Job {
     /// Computes the result and writes it.
     pub(super) fn run<'j>(&'j self, machine: &'j Machine) -> Result<Report<'j>, Problem> {
         let start = Instant::now();
-        let mut loaded = Self::load(machine, lower(&self.call))?;
+        let mut loaded = Self::load(machine, &lower(&self.call))?;
         let prepared = start.elapsed();
         let start = Instant::now();
         let inputs: Vec<&[u8]> = self.inputs.iter().map(|(_, image)| image.bytes()).collect();
@@ -74,7 +74,7 @@ impl Job {
         let mut bytes = loaded.run(device, &inputs)?.swap_remove(0);
         let rows = outcome::rows(self.call.output(), &bytes);
         if let Some(rows) = rows.filter(|rows| *rows > ROWS) {
-            loaded = Self::load(machine, lower_rows(&self.call, rows))?;
+            loaded = Self::load(machine, &lower_rows(&self.call, rows))?;
             bytes = loaded.run(device, &inputs)?.swap_remove(0);
         }
         let outcome = Outcome::new(self.call.output(), &bytes)?;

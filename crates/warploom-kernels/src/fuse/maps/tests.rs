@@ -17,13 +17,14 @@ fn run(flow: &Flow, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let target: &mut [u8] = bytemuck::cast_slice_mut(&mut memory[*id as usize]);
         target[..bytes.len()].copy_from_slice(bytes);
     }
-    for (at, node) in flow.nodes().iter().enumerate() {
-        let mut results: Vec<Vec<u64>> = node
+    let Fused { flow, passes, .. } = &Fused::none(flow);
+    for pass in passes {
+        let mut results: Vec<Vec<u64>> = pass
             .outputs
             .iter()
             .map(|id| std::mem::take(&mut memory[*id as usize]))
             .collect();
-        let reads: Vec<&[u8]> = node
+        let reads: Vec<&[u8]> = pass
             .inputs
             .iter()
             .map(|id| bytemuck::cast_slice(&memory[*id as usize]))
@@ -32,8 +33,8 @@ fn run(flow: &Flow, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
             .iter_mut()
             .map(|words| bytemuck::cast_slice_mut(words))
             .collect();
-        Engine::new(flow, at).run(flow, &reads, &mut writes);
-        for (id, words) in node.outputs.iter().zip(results) {
+        Engine::new(flow, pass).run(flow, &reads, &mut writes);
+        for (id, words) in pass.outputs.iter().zip(results) {
             memory[*id as usize] = words;
         }
     }

@@ -1,0 +1,42 @@
+//! How far fusion may go on a device.
+
+use warploom_core::DeviceInfo;
+
+use super::cost::Machine;
+use crate::gpu::Tuning;
+
+/// How far fusion may go.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// The device's speeds.
+    pub machine: Machine,
+    /// The most buffers one kernel may have.
+    pub buffers: usize,
+    /// The most terms one expression may have.
+    pub terms: usize,
+    /// Does the processor's engine run it, which keeps rows in its caches?
+    pub rows: bool,
+}
+
+impl Options {
+    /// For a device that was not measured.
+    pub fn of(info: &DeviceInfo) -> Self {
+        Self {
+            buffers: info.limits.max_slices as usize,
+            rows: Tuning::of(info).is_none(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for Options {
+    /// For a device that runs kernels and promises little.
+    fn default() -> Self {
+        Self {
+            machine: Machine::default(),
+            buffers: 8,
+            terms: 600,
+            rows: false,
+        }
+    }
+}

@@ -37,6 +37,18 @@ impl Problem {
             exit: 1,
         }
     }
+
+    /// With the page of the operation that was asked for, unless that is named already.
+    #[must_use]
+    pub(crate) fn about(mut self, op: &str) -> Self {
+        let page = format!("see `warploom ops {op}`");
+        self.help = Some(match self.help {
+            Some(help) if help.contains("`warploom ops ") => help,
+            Some(help) => format!("{help}; {page}"),
+            None => page,
+        });
+        self
+    }
 }
 
 impl From<RegistryError> for Problem {

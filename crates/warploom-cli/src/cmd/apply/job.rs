@@ -33,6 +33,15 @@ impl Job {
         output: PathBuf,
     ) -> Result<Self, Problem> {
         let op = find(op)?;
+        Self::of(op, params, inputs, output).map_err(|problem| problem.about(op.name))
+    }
+
+    fn of(
+        op: &'static OpInfo,
+        params: &[String],
+        inputs: &[PathBuf],
+        output: PathBuf,
+    ) -> Result<Self, Problem> {
         // Before the images are read, which may be large.
         let params = Params::read(op, &Given::parse(params)?)?;
         let start = Instant::now();
@@ -77,7 +86,9 @@ impl Job {
             loaded = Self::load(machine, &lower_rows(&self.call, rows))?;
             bytes = loaded.run(device, &inputs)?.swap_remove(0);
         }
-        let outcome = Outcome::new(self.call.output(), &bytes)?;
+        let flow = loaded.program().flow();
+        let dtype = flow.kind(flow.outputs()[0]).dtype();
+        let outcome = Outcome::new(self.call.output(), dtype, &bytes)?;
         let computed = start.elapsed();
         let start = Instant::now();
         outcome.write(&self.output)?;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use warploom::Shape;
 use warploom::io::{self, Column, FileError, Image, Numbers, Table, Values};
 use warploom::kernels::ImageType;
 use warploom::kernels::op::ValueType;
+use warploom::{DType, Shape};
 
 use crate::report::Problem;
 
@@ -32,7 +32,7 @@ pub(super) fn rows(result: &ValueType, bytes: &[u8]) -> Option<u64> {
     let ValueType::Table { .. } = result else {
         return None;
     };
-    let rows = numbers(bytes).first().copied()?;
+    let rows = numbers(DType::F64, bytes).first().copied()?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -42,21 +42,21 @@ pub(super) fn rows(result: &ValueType, bytes: &[u8]) -> Option<u64> {
 }
 
 impl Outcome {
-    /// Makes bytes what they are.
-    pub(super) fn new(result: &ValueType, bytes: &[u8]) -> Result<Self, Problem> {
+    /// Makes bytes what they are; numbers were left as `dtype`.
+    pub(super) fn new(result: &ValueType, dtype: DType, bytes: &[u8]) -> Result<Self, Problem> {
         Ok(match result {
             ValueType::Image(image) => {
                 let made = Image::from_bytes(image.dtype, shape(image)?, bytes);
                 Self::Image(made.map_err(Problem::failure)?)
             }
             ValueType::Scalars { names, .. } if names.is_empty() => {
-                Self::Numbers(Numbers::list(numbers(bytes)))
+                Self::Numbers(Numbers::list(numbers(dtype, bytes)))
             }
             ValueType::Scalars { names, .. } => {
-                let pairs = names.iter().copied().zip(numbers(bytes));
+                let pairs = names.iter().copied().zip(numbers(dtype, bytes));
                 Self::Numbers(Numbers::named(pairs))
             }
-            ValueType::Table { columns } => Self::Table(table(columns, &numbers(bytes))?),
+            ValueType::Table { columns } => Self::Table(table(columns, &numbers(dtype, bytes))?),
         })
     }
 
@@ -74,8 +74,15 @@ fn shape(image: &ImageType) -> Result<Shape, Problem> {
     Shape::new(image.shape()).map_err(Problem::failure)
 }
 
-/// Numbers as devices leave them.
-fn numbers(bytes: &[u8]) -> Vec<f64> {
+/// Numbers as devices leave them: counts of pixels are `u32`, everything else is `f64`.
+fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    if dtype == DType::U32 {
+        let (counts, _) = bytes.as_chunks::<{ size_of::<u32>() }>();
+        return counts
+            .iter()
+            .map(|n| u32::from_ne_bytes(*n).into())
+            .collect();
+    }
     let (numbers, _) = bytes.as_chunks::<{ size_of::<f64>() }>();
     numbers.iter().map(|n| f64::from_ne_bytes(*n)).collect()
 }
@@ -129,6 +136,12 @@ mod tests {
         assert_eq!(table.rows(), 2);
         assert_eq!(table.columns()[0].values, Values::Whole(vec![1, 7]));
         assert_eq!(table.columns()[1].values, Values::Reals(vec![0.5, 1.5]));
+    }
+
+    #[test]
+    fn counts_are_numbers_too() {
+        let counts: Vec<u8> = [3_u32, 0, 7].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        assert_eq!(numbers(DType::U32, &counts), [3.0, 0.0, 7.0]);
     }
 
     #[test]

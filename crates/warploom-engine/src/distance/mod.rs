@@ -144,8 +144,8 @@ fn along_y(steps: &[u32], [_, ny, nx]: [usize; 3]) -> Vec<u64> {
 
 /// The nearest pixel for which `is_target` holds, of every pixel.
 ///
-/// Of several as near, the one whose column lies farthest left, then highest up, then in the first
-/// plane is taken.
+/// Of several as near, the one in the leftmost column, then in the topmost row, then in the first
+/// plane is taken: the axes are gone along in scipy's order, z, y, x.
 pub(crate) fn nearest<T: Pixel>(
     image: View<'_, T>,
     is_target: impl Fn(T) -> bool + Sync,
@@ -154,44 +154,40 @@ pub(crate) fn nearest<T: Pixel>(
     let count = nz * ny * nx;
     let mut places = vec![NOWHERE; count];
     let mut squares = vec![u64::MAX; count];
-    // Along x: scans of each row.
-    let found = squares
-        .par_chunks_mut(nx.max(1))
-        .zip(places.par_chunks_mut(nx.max(1)));
-    found.enumerate().for_each(|(row, (squares, places))| {
+    if count == 0 {
+        return Nearest { squares, places };
+    }
+    let rows = squares.par_chunks_mut(nx).zip(places.par_chunks_mut(nx));
+    rows.enumerate().for_each(|(row, (squares, places))| {
         let line = image.row(row / ny, row % ny);
-        let mut last = None;
-        for x in 0..nx {
+        for (x, (square, place)) in squares.iter_mut().zip(places).enumerate() {
             if is_target(line[x]) {
-                last = Some(x);
-            }
-            if let Some(last) = last {
-                squares[x] = ((x - last) * (x - last)) as u64;
-                places[x] = (row * nx + last) as u32;
-            }
-        }
-        let mut last = None;
-        for x in (0..nx).rev() {
-            if is_target(line[x]) {
-                last = Some(x);
-            }
-            if let Some(last) = last {
-                let square = ((last - x) * (last - x)) as u64;
-                if square < squares[x] {
-                    squares[x] = square;
-                    places[x] = (row * nx + last) as u32;
-                }
+                (*square, *place) = (0, (row * nx + x) as u32);
             }
         }
     });
-    // Along y, then along z: envelopes of columns, a plane or a row of columns at a time.
+    if nz > 1 {
+        along_slow(&mut squares, &mut places, nz, ny * nx);
+    }
     if ny > 1 {
         for (squares, places) in squares.chunks_mut(ny * nx).zip(places.chunks_mut(ny * nx)) {
             along_slow(squares, places, ny, nx);
         }
     }
-    if nz > 1 {
-        along_slow(&mut squares, &mut places, nz, ny * nx);
+    if nx > 1 {
+        let rows = squares.par_chunks_mut(nx).zip(places.par_chunks_mut(nx));
+        rows.for_each_init(
+            || (Envelope::default(), Vec::new()),
+            |(envelope, before), (squares, places)| {
+                envelope.build(nx, |x| squares[x]);
+                before.clear();
+                before.extend_from_slice(places);
+                for (x, (square, source)) in envelope.values().enumerate() {
+                    squares[x] = square;
+                    places[x] = source.map_or(NOWHERE, |source| before[source]);
+                }
+            },
+        );
     }
     Nearest { squares, places }
 }
@@ -239,7 +235,7 @@ pub fn expand_scratch_bytes(dims: [usize; 3]) -> usize {
 }
 
 /// Grows labels by up to `distance` pixels into the background, as
-/// `skimage.segmentation.expand_labels`; of labels as near, one is taken.
+/// `skimage.segmentation.expand_labels`, also where several labels are as near.
 pub fn expand_labels<T: Pixel>(labels: View<'_, T>, distance: f64, out: ViewMut<'_, T>) {
     fit(labels.dims(), out.dims());
     let [_, ny, nx] = labels.dims();
@@ -337,5 +333,18 @@ mod tests {
             ViewMut::packed(&mut out, [1, 1, 9]),
         );
         assert_eq!(out, none);
+    }
+
+    #[test]
+    fn of_labels_as_near_the_one_scipy_names_is_taken() {
+        let mut labels = [0_u32; 9];
+        (labels[1], labels[3], labels[5]) = (3, 1, 2);
+        let mut out = [9; 9];
+        expand_labels(
+            View::packed(&labels, [1, 3, 3]),
+            2.0,
+            ViewMut::packed(&mut out, [1, 3, 3]),
+        );
+        assert_eq!(out, [1, 3, 3, 1, 1, 2, 1, 1, 2]);
     }
 }

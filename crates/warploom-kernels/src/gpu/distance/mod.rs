@@ -191,18 +191,18 @@ pub(super) fn expand(flow: &Flow, node: &Node, distance: f64, tuning: &Tuning) -
     let mut plan = Plan::default();
     let count = kind.elements();
     let (squares, places) = (plan.scratch(count * 4), plan.scratch(count * 4));
-    nearest_in_rows(
+    // From the slowest axis to the fastest: which of several as near is taken depends on it.
+    let axes = axes(&kind);
+    nearest_in_columns(
         &mut plan,
         &kind,
         LaunchArg::Value(labels),
         [squares, places],
+        axes[0],
         tuning,
     );
-    // From the fastest axis to the slowest: which of several as near is taken depends on it.
-    for axis in [1, 0] {
-        if kind.dims()[axis] > 1 {
-            Along::new(kind.dims(), axis, squares, Some(places)).plan(&mut plan, tuning);
-        }
+    for axis in &axes[1..] {
+        Along::new(kind.dims(), *axis, squares, Some(places)).plan(&mut plan, tuning);
     }
 
     let k = Builder::new();
@@ -231,52 +231,55 @@ pub(super) fn expand(flow: &Flow, node: &Node, distance: f64, tuning: &Tuning) -
     Some(plan)
 }
 
-/// The nearest label in each row, the left one of two as near: squared distance and place, both -1
-/// where there is none.
-fn nearest_in_rows(
+/// The nearest label along the first axis, the one before of two as near: squared distance and
+/// place, both -1 where there is none.
+fn nearest_in_columns(
     plan: &mut Plan,
     kind: &ValueKind,
     labels: LaunchArg,
     [squares, places]: [LaunchArg; 2],
+    axis: usize,
     tuning: &Tuning,
 ) {
-    let [nz, ny, nx] = kind.dims();
+    let dims = kind.dims();
+    let width: u64 = dims[axis + 1..].iter().product();
     let k = Builder::new();
     let from = k.buffer("labels", kind.dtype(), Access::Read);
     let to = k.buffer("squares", DType::I32, Access::ReadWrite);
     let place = k.buffer("places", DType::I32, Access::ReadWrite);
-    let rows = k.scalar("rows", Ty::I32);
-    let length = k.scalar("nx", Ty::I32);
-    let row = item(&k, tuning);
-    k.if_(row.ge(0) & row.lt(rows), || {
-        let base = k.let_(row * length);
+    let columns = k.scalar("width", Ty::I32);
+    let length = k.scalar("length", Ty::I32);
+    let column = item(&k, tuning);
+    k.if_(column.ge(0) & column.lt(columns), || {
         let last = k.var(int(&k, -1));
-        let look = |at: Ex<'_>| {
+        let look = |at: Ex<'_>, step: Ex<'_>| {
             let label = k.load(from, at);
             k.if_(label.is_not(k.graph().number(label.ty(), 0.0)), || {
-                k.set(last, at);
+                k.set(last, step);
             });
         };
-        k.for_(int(&k, 0), length, |x| {
-            let at = k.let_(base + x);
-            look(at);
+        k.for_(int(&k, 0), length, |step| {
+            let at = k.let_(step * columns + column);
+            look(at, step);
             let found = k.get(last);
-            let off = k.let_(at - found);
+            let off = k.let_(step - found);
             let none = k.let_(found.lt(0));
             k.store(to, at, k.let_(none.select(int(&k, -1), off * off)));
-            k.store(place, at, found);
+            let there = found * columns + column;
+            k.store(place, at, k.let_(none.select(int(&k, -1), there)));
         });
         k.set(last, int(&k, -1));
         k.for_(int(&k, 0), length, |i| {
-            let at = k.let_(base + (length - 1 - i));
-            look(at);
+            let step = k.let_(length - 1 - i);
+            let at = k.let_(step * columns + column);
+            look(at, step);
             let found = k.get(last);
-            let off = k.let_(found - at);
+            let off = k.let_(found - step);
             let now = k.load(to, at);
             let nearer = found.ge(0) & (now.lt(0) | (off * off).lt(now));
             k.if_(nearer, || {
                 k.store(to, at, k.let_(off * off));
-                k.store(place, at, found);
+                k.store(place, at, k.let_(found * columns + column));
             });
         });
     });
@@ -284,12 +287,12 @@ fn nearest_in_rows(
         .buffer(labels)
         .buffer(squares)
         .buffer(places)
-        .count(nz * ny)
-        .count(nx);
+        .count(width)
+        .count(dims[axis]);
     launch(
         plan,
-        k.finish("wl_nearest_in_rows", tuning.line()),
-        nz * ny,
+        k.finish("wl_nearest_in_columns", tuning.line()),
+        width,
         args,
     );
 }

@@ -42,7 +42,7 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
                 let slope = near.sobel(near.axes, *axis, [0; 3]);
                 Some(sum.map_or(slope * slope, |sum| slope.fma(slope, sum)))
             });
-            squares.map_or(near.zero(), Ex::sqrt)
+            squares.map_or(near.zero(), |squares| near.touched(squares).sqrt())
         }),
         "gradient_z" => gradient(at, image, 0),
         "gradient_y" => gradient(at, image, 1),
@@ -155,6 +155,8 @@ struct Near<'g, 'a> {
     ty: Ty,
     boundary: Boundary,
     axes: &'a [u8],
+    /// Can pixels be NaN?
+    real: bool,
 }
 
 fn stencil(
@@ -163,6 +165,7 @@ fn stencil(
     formula: impl for<'g> FnOnce(&Near<'g, '_>) -> Ex<'g>,
 ) -> ValueId {
     let (ty, boundary, axes) = (at.ty, at.boundary(), at.flow.axes(image));
+    let real = matches!(at.flow.image(image).dtype, DType::F32 | DType::F64);
     at.flow
         .map(&[image], image, at.real, &[], |graph, images, _| {
             formula(&Near {
@@ -171,6 +174,7 @@ fn stencil(
                 ty,
                 boundary,
                 axes: &axes,
+                real,
             })
         })
 }
@@ -189,6 +193,16 @@ impl<'g> Near<'g, '_> {
     fn pixel(&self, offset: [i32; 3]) -> Ex<'g> {
         let pixel = self.graph.near(self.image, offset, self.boundary);
         pixel.cast(self.ty)
+    }
+
+    /// NaN where the pixel itself is: it has a weight too, if one of 0, as in scipy.
+    fn touched(&self, value: Ex<'g>) -> Ex<'g> {
+        if self.real {
+            let pixel = self.pixel([0; 3]);
+            pixel.is_nan().select(pixel, value)
+        } else {
+            value
+        }
     }
 
     /// The sum of the two neighbours along an axis.

@@ -64,11 +64,8 @@ fn power(at: &mut Lowering<'_>, image: ValueId, exponent: f64) -> ValueId {
         2.0 => at.map([image], [], |[a], []| a * a),
         1.0 => at.map([image], [], |[a], []| a),
         -1.0 => at.map([image], [], |[a], []| a.graph().number(a.ty(), 1.0) / a),
-        0.5 => at.map([image], [], |[a], []| {
-            // Unlike the root, the power of minus infinity is infinity, and that of -0 is 0.
-            let lowest = a.graph().number(a.ty(), f64::NEG_INFINITY);
-            a.is(lowest).select(-lowest, (a + 0.0).sqrt())
-        }),
+        // As numpy does it: the root of minus infinity is NaN, and that of -0 is -0.
+        0.5 => at.map([image], [], |[a], []| a.sqrt()),
         _ => {
             let exponent = split(at.ty, exponent);
             at.map([image], exponent, |[a], [high, low]| {

@@ -58,6 +58,14 @@ pub(super) const ROUNDED: Tolerance = Tolerance {
     wgpu: Bound::Ulp(4),
 };
 
+/// Exponentials: wgpu may round products that are added to something, which costs as many units as
+/// the exponent is large.
+pub(super) const EXPONENTIAL: Tolerance = Tolerance {
+    reference: Bound::Ulp(4),
+    strict: Bound::Exact,
+    wgpu: Bound::Ulp(192),
+};
+
 /// Sums over many pixels.
 pub(super) const SUMMED: Tolerance = Tolerance {
     reference: Bound::Ulp(16),
@@ -297,6 +305,7 @@ mod tests {
                 let names = match *rule {
                     Rule::Ordered(a, b) | Rule::Below(a, b) => vec![a, b],
                     Rule::SomeAxis(a)
+                    | Rule::Window(a)
                     | Rule::StackParam(a)
                     | Rule::AffineMatrix(a)
                     | Rule::Scale(a)

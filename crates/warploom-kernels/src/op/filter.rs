@@ -56,6 +56,7 @@ pub(super) static OPS: &[OpInfo] = &[
         summary: "mean of a ball",
         formula: "mean of the pixels with sum((offset/radius)^2) <= 1",
         own_params: &[BALL],
+        rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
         reference: "scipy.ndimage.correlate(a, footprint/footprint.sum(), mode=\"nearest\")",
         ..WINDOW
     },

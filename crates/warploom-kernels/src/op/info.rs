@@ -251,6 +251,8 @@ pub enum Rule {
     Below(&'static str, &'static str),
     /// Some axis must have more than 0 of it.
     SomeAxis(&'static str),
+    /// The box of this radius has at most 2^24 pixels: more are looked at one by one by nobody.
+    Window(&'static str),
     /// Only stacks take this parameter.
     StackParam(&'static str),
     /// Either this parameter or that input, not both.
@@ -409,7 +411,8 @@ pub struct Tolerance {
 pub enum Bound {
     /// The same bits (any NaN is NaN).
     Exact,
-    /// This many units in the last place, at the largest magnitude in the image.
+    /// This many units in the last place of single precision (of double, where the reference is
+    /// concerned and the image is f64), at the largest magnitude of the image and the result.
     Ulp(u32),
 }
 

@@ -16,6 +16,7 @@ const BOX: OpInfo = OpInfo {
 
 const SPHERE: OpInfo = OpInfo {
     own_params: &[BALL],
+    rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
     ..BOX
 };
 

@@ -99,6 +99,7 @@ pub(super) static OPS: &[OpInfo] = &[
             ParamKind::Number(Span::above(0.0, 1000.0)),
             "the ball's radius in pixels, and in intensities",
         )],
+        rules: &[Rule::Window("radius")],
         nan: "NaN holds no ball up; a NaN pixel gives NaN",
         reference: "a - skimage.restoration.rolling_ball(a, radius=radius)",
         ..NORMALIZE

@@ -1,6 +1,6 @@
 //! One pixel in, one pixel out.
 
-use super::catalogue::{MAP, absent, passes, preset, required};
+use super::catalogue::{EXPONENTIAL, MAP, absent, passes, preset, required};
 use super::info::{Bound, DTypeRule, Gives, OpInfo, Rule, ShapeRule, Tolerance};
 use super::param::{ParamInfo, ParamKind, Span};
 
@@ -38,6 +38,7 @@ pub(super) static OPS: &[OpInfo] = &[
             "the power",
         )],
         nan: "NaN gives NaN, except that NaN**0 is 1; a negative base with a fractional exponent gives NaN",
+        tolerance: EXPONENTIAL,
         reference: "numpy.power(a, exponent)",
         ..MAP
     },
@@ -55,6 +56,7 @@ pub(super) static OPS: &[OpInfo] = &[
         ],
         nan: "NaN pixels give NaN and do not count for the largest value",
         traffic: passes(2),
+        tolerance: EXPONENTIAL,
         reference: "(a/a.max())**gamma * a.max()",
         ..MAP
     },
@@ -63,6 +65,7 @@ pub(super) static OPS: &[OpInfo] = &[
         summary: "exponential",
         formula: "exp(a*scale)",
         own_params: &[number("scale", "1", "what intensities are multiplied with")],
+        tolerance: EXPONENTIAL,
         reference: "numpy.exp(a*scale)",
         ..MAP
     },

@@ -15,9 +15,21 @@ const RANK: OpInfo = OpInfo {
     ..MAP
 };
 
+/// Where every pixel of the window is looked at.
+const SORTED: OpInfo = OpInfo {
+    rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
+    ..RANK
+};
+
 const EXTREME: OpInfo = OpInfo {
     nan: NAN_IGNORED,
     ..RANK
+};
+
+const EXTREME_SPHERE: OpInfo = OpInfo {
+    nan: NAN_IGNORED,
+    own_params: &[BALL],
+    ..SORTED
 };
 
 const BOX_COST: &[&str] = &["cost does not depend on the radius"];
@@ -28,7 +40,7 @@ pub(super) static OPS: &[OpInfo] = &[
         summary: "median of a box",
         formula: "the middle of the sorted window of 2*radius+1 pixels along each axis",
         reference: "scipy.ndimage.median_filter(a, 2*radius+1, mode=\"nearest\")",
-        ..RANK
+        ..SORTED
     },
     OpInfo {
         name: "median_sphere",
@@ -36,7 +48,7 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "element n//2 of the n sorted pixels with sum((offset/radius)^2) <= 1",
         own_params: &[BALL],
         reference: "scipy.ndimage.median_filter(a, footprint=footprint, mode=\"nearest\")",
-        ..RANK
+        ..SORTED
     },
     OpInfo {
         name: "percentile_box",
@@ -51,7 +63,7 @@ pub(super) static OPS: &[OpInfo] = &[
             ),
         ],
         reference: "scipy.ndimage.percentile_filter(a, q, 2*radius+1, mode=\"nearest\")",
-        ..RANK
+        ..SORTED
     },
     OpInfo {
         name: "minimum_box",
@@ -73,16 +85,14 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "minimum_sphere",
         summary: "minimum of a ball",
         formula: "min of the pixels with sum((offset/radius)^2) <= 1",
-        own_params: &[BALL],
         reference: "scipy.ndimage.minimum_filter(a, footprint=footprint, mode=\"nearest\")",
-        ..EXTREME
+        ..EXTREME_SPHERE
     },
     OpInfo {
         name: "maximum_sphere",
         summary: "maximum of a ball",
         formula: "max of the pixels with sum((offset/radius)^2) <= 1",
-        own_params: &[BALL],
         reference: "scipy.ndimage.maximum_filter(a, footprint=footprint, mode=\"nearest\")",
-        ..EXTREME
+        ..EXTREME_SPHERE
     },
 ];

@@ -4,6 +4,7 @@ use super::call::OpCall;
 use super::error::OpError;
 use super::infer;
 use super::info::Rule;
+use super::param::ParamValue;
 
 pub(super) fn check(call: &OpCall, rule: Rule) -> Result<(), OpError> {
     let (op, image) = (call.op, call.image());
@@ -16,6 +17,25 @@ pub(super) fn check(call: &OpCall, rule: Rule) -> Result<(), OpError> {
             let list = call.params.maybe_per_axis(name);
             let flat = list.is_some_and(|list| list.iter().all(|number| *number == 0.0));
             flat.then_some(OpError::NoNeighbourhood { op, name })
+        }
+        Rule::Window(name) => {
+            const MOST: u64 = 1 << 24;
+            let sides = match call.params.value(name) {
+                Some(ParamValue::Number(radius)) => {
+                    let along = |extent| if extent > 1 { *radius } else { 0.0 };
+                    image.dims.map(along)
+                }
+                _ => call.per_axis(name, 0.0),
+            };
+            let sides = infer::pixels(sides).map(|radius| 2 * radius + 1);
+            let given =
+                || sides.map(|side| side.to_string())[usize::from(3 - image.rank)..].join("x");
+            (sides.iter().product::<u64>() > MOST).then(|| OpError::BadValue {
+                op,
+                name,
+                given: format!("a window of {}", given()),
+                takes: format!("one of at most {MOST} pixels"),
+            })
         }
         Rule::StackParam(name) => {
             let useless = image.rank == 2 && call.params.value(name).is_some();

@@ -41,9 +41,35 @@ pub use samples::samples;
 pub use tuning::Tuning;
 
 use crate::flow::{Flow, Node, Prim};
+use crate::kernel::Target;
+
+/// Steps that the loops of one item may take on wgpu: software drivers of Vulkan leave them after
+/// 65535 without a word, and a GPU's watchdog is not far.
+const STEPS: usize = 60_000;
+
+/// How often the innermost loop of an item is gone through, where that depends on parameters.
+fn steps(flow: &Flow, node: &Node) -> usize {
+    match &node.prim {
+        Prim::Around { footprint, .. } => footprint.offsets().len(),
+        Prim::Rank { footprint, .. } => rank::steps(footprint, flow.kind(node.inputs[0]).dtype()),
+        Prim::Convolve { .. } => {
+            usize::try_from(flow.kind(node.inputs[1]).elements()).unwrap_or(usize::MAX)
+        }
+        Prim::RollingBall { radius } => {
+            rolling_ball::ball(flow.kind(node.inputs[0]).dims(), *radius)
+                .0
+                .len()
+        }
+        Prim::Taps(taps) => taps.weights.radius(),
+        _ => 0,
+    }
+}
 
 /// The launches of one node; `None` when the device cannot do it and the host must.
 pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
+    if tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
+        return None;
+    }
     let plan = match &node.prim {
         Prim::Map { dag, numbers } => Some(map::plan(flow, node, dag, numbers, tuning)),
         Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),

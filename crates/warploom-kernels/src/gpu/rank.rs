@@ -21,6 +21,16 @@ use super::tuning::Tuning;
 /// of the comparisons that 32 rounds over all elements take.
 const SORTED: usize = 49;
 
+/// How often an item looks at an element of such a neighbourhood.
+pub(super) fn steps(footprint: &Footprint, dtype: DType) -> usize {
+    let count = footprint.offsets().len();
+    match order::bits(dtype) {
+        _ if count <= SORTED => count,
+        Some(bits) => count.saturating_mul(bits as usize),
+        None => count.saturating_mul(count),
+    }
+}
+
 /// What the kernel's text depends on.
 #[derive(Clone, Copy)]
 struct Sort<'a> {

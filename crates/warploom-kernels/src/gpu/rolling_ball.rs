@@ -16,7 +16,7 @@ use super::tuning::Tuning;
     clippy::cast_possible_truncation,
     reason = "radii are checked to be small"
 )]
-fn ball(dims: [u64; 3], radius: f64) -> (Vec<[i32; 3]>, Vec<f64>) {
+pub(super) fn ball(dims: [u64; 3], radius: f64) -> (Vec<[i32; 3]>, Vec<f64>) {
     let reach = dims.map(|n| if n > 1 { radius.floor() as i32 } else { 0 });
     let (mut offsets, mut drops) = (Vec::new(), Vec::new());
     for z in -reach[0]..=reach[0] {

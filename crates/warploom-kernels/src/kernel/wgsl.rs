@@ -223,6 +223,8 @@ impl Dialect for Wgsl<'_> {
         let sign = match op {
             Bin::Min => return format!("select({a}, {b}, {b} < {a})"),
             Bin::Max => return format!("select({a}, {b}, {b} > {a})"),
+            // As `!=` it would not hold for NaN: SPIR-V has an ordered one, and naga takes it.
+            Bin::Ne if ty.is_float() => return format!("(!({a} == {b}))"),
             Bin::Shl => return format!("({a} << u32({b}))"),
             Bin::Shr => return format!("({a} >> u32({b}))"),
             Bin::Xor if ty == Ty::Bool => "!=",

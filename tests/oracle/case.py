@@ -47,14 +47,18 @@ class Operation:
     only: Callable
     table: bool = False
 
-    def cases(self):
+    def cases(self, shapes=()):
         """Types x shapes x parameters x boundary rules; other contents only on the first shapes."""
-        main = list({len(shape): shape for shape in reversed(self.shapes)}.values())
+        ranks = {len(shape) for shape in self.shapes}
+        shapes = [shape for shape in shapes if len(shape) in ranks] or self.shapes
+        main = list({len(shape): shape for shape in reversed(shapes)}.values())
         rules = list(edges.RULES) if self.edges else [None]
         for content, dtype, shape, variant, rule in itertools.product(
-            self.inputs, self.types, self.shapes, self.variants, rules
+            self.inputs, self.types, shapes, self.variants, rules
         ):
             if content is not self.inputs[0] and shape not in main:
+                continue
+            if dtype[0] != "f" and not images.FLOATING.isdisjoint(content):
                 continue
             params = {
                 name: value[-len(shape) :] if isinstance(value, Axes) else value
@@ -186,10 +190,10 @@ class Case:
 
     def scale(self):
         """What rounding errors are measured by: by default the largest number that came in."""
+        finite = [np.where(np.isfinite(array), array, 0) for array in self.images()]
         if self.operation.scale:
-            return float(self.operation.scale(*self.images(), **self.params))
-        finite = [array[np.isfinite(array)] for array in self.images()]
-        return max((float(np.abs(a.astype(np.float64)).max()) for a in finite if a.size), default=0)
+            return float(self.operation.scale(*finite, **self.params))
+        return max(float(np.abs(array.astype(np.float64)).max(initial=0)) for array in finite)
 
     def __str__(self):
         shapes = ", ".join(f"{'x'.join(map(str, k[1]))} {k[2]} {k[0]}" for k in self.keys)

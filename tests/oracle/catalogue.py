@@ -24,7 +24,8 @@ def gaps(catalogue, cases):
     return found
 
 
-def ulps(op):
-    """How far wgpu may be off, in units in the last place at the largest number of the result."""
-    bound = op["tolerance"]["wgpu"]
+def ulps(op, against):
+    """How far `reference` or `wgpu` may be off, in units in the last place at the largest number of
+    image and result."""
+    bound = op["tolerance"][against]
     return 0 if bound == "exact" else bound["ulp"]

@@ -59,6 +59,21 @@ def padded(image, radius, boundary):
     return image
 
 
+def ranked(function):
+    """Lets an order statistic see places in the sorted list of values: NaN comes last."""
+
+    def wrapped(image, *words, **keywords):
+        values, places = np.unique(image, return_inverse=True)
+        return values[function(places.reshape(image.shape), *words, **keywords)]
+
+    return wrapped
+
+
+def without_nan(image, instead):
+    """The image with another value in place of NaN."""
+    return np.where(np.isnan(image), image.dtype.type(instead), image) if image.dtype.kind == "f" else image
+
+
 def ball(radius, rank):
     """Offsets x with sum((x / r)^2) <= 1, as a mask; an axis of radius 0 has one offset."""
     radius = per_axis(radius, rank)

@@ -51,6 +51,26 @@ def noise(shape, dtype, seed):
     return rng.integers(low, min(np.iinfo(kind).max, 100_000), shape, kind, endpoint=True)
 
 
+def gaps(shape, dtype, seed):
+    """As `noise`, some pixels of it NaN."""
+    image = noise(shape, dtype, seed)
+    image[generator("gaps", shape, dtype, seed).uniform(size=shape) < 0.06] = np.nan
+    return image
+
+
+def holes(shape, dtype, seed):
+    """As `gaps`, with infinities and a negative zero besides."""
+    image = gaps(shape, dtype, seed)
+    rng = generator("holes", shape, dtype, seed)
+    for value in (np.inf, -np.inf, -0.0):
+        image[rng.uniform(size=shape) < 0.03] = value
+    return image
+
+
+#: Contents that only f32 and f64 can hold.
+FLOATING = {"gaps", "holes"}
+
+
 def positive(shape, dtype, seed):
     """As `noise`, all above zero."""
     image = noise(shape, dtype, seed)

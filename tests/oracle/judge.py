@@ -150,19 +150,18 @@ def judge(case, got):
     return case.operation.judge(got, want, case.scale())
 
 
-def agree(got, other, ulps):
+def agree(got, other, ulps, scale=0.0):
     """Compares what two devices made of the same case: bit for bit, or within some units in the
-    last place at the largest number of the result."""
+    last place at the largest number of the image and the result."""
     if isinstance(got, dict):
-        fine = got == other
-        return Verdict(fine, 0.0, "" if fine else "the tables differ")
+        return tables_agree(got, other, ulps, scale)
     if got.dtype != other.dtype or got.shape != other.shape:
         text = f"{got.dtype} {got.shape} against {other.dtype} {other.shape}"
         return Verdict(False, np.inf, text)
     fine = same(got, other)
     apart = np.zeros(got.shape)
     if ulps and got.dtype.kind == "f":
-        largest = np.abs(other[np.isfinite(other)]).max(initial=0)
+        largest = np.abs(other[np.isfinite(other)]).max(initial=scale)
         # Lists of numbers are f64 for everybody, but wgpu has to make them of f32.
         unit = float(np.spacing(np.float32(largest)))
         with np.errstate(invalid="ignore"):
@@ -170,3 +169,17 @@ def agree(got, other, ulps):
         fine |= apart <= ulps
     worst = float(np.nanmax(apart, initial=0))
     return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, other))
+
+
+def tables_agree(got, other, ulps, scale):
+    """Column by column; whole numbers exactly."""
+    if list(got) != list(other):
+        return Verdict(False, np.inf, f"columns {list(got)} against {list(other)}")
+    worst = 0.0
+    for name, column in other.items():
+        whole = all(isinstance(value, int) for value in column)
+        verdict = agree(*(np.array(it, np.int64 if whole else float) for it in (got[name], column)), ulps, scale)
+        worst = max(worst, verdict.error)
+        if not verdict.ok:
+            return Verdict(False, worst, f"column {name}: {verdict.text}")
+    return Verdict(True, worst)

@@ -4,12 +4,13 @@ import numpy as np
 from scipy import ndimage
 
 from ..case import Axes, operation
-from ..edges import active, ball, mode, padded, per_axis
+from ..edges import active, ball, mode, padded, per_axis, ranked, without_nan
 from ..images import STACKS
 from ..judge import Close, Near, Sides
 
 BOXES = [{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 20}]
 BALLS = [{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}]
+GAPS = [("noise",), ("gaps",)]
 SIGMAS = [{"sigma": 0.6}, {"sigma": Axes(0.5, 1.3, 2.2)}, {"sigma": 4.0}]
 
 
@@ -21,13 +22,13 @@ def blurred(a, sigma, boundary):
     return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=4.0)
 
 
-@operation("gaussian", edges=True, variants=[*SIGMAS, {"sigma": 2.0, "truncate": 3.0}])
+@operation("gaussian", inputs=GAPS, edges=True, variants=[*SIGMAS, {"sigma": 2.0, "truncate": 3.0}])
 @active
 def gaussian(a, sigma, boundary, truncate=4.0):
     return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=truncate)
 
 
-@operation("subtract_gaussian_background", edges=True, variants=SIGMAS)
+@operation("subtract_gaussian_background", inputs=GAPS, edges=True, variants=SIGMAS)
 @active
 def subtract_gaussian_background(a, sigma, boundary):
     return a - blurred(a, sigma, boundary)
@@ -39,76 +40,97 @@ def divide_gaussian_background(a, sigma, boundary):
     return a / blurred(a, sigma, boundary)
 
 
-@operation("unsharp", edges=True, variants=[{"sigma": 1.0, "amount": 1.5}, {"sigma": Axes(0.5, 2.0, 1.0), "amount": 0.5}])
+@operation("unsharp", inputs=GAPS, edges=True, variants=[{"sigma": 1.0, "amount": 1.5}, {"sigma": Axes(0.5, 2.0, 1.0), "amount": 0.5}])
 @active
 def unsharp(a, sigma, amount, boundary):
     return a + amount * (a - blurred(a, sigma, boundary))
 
 
-@operation("difference_of_gaussian", edges=True,
+@operation("difference_of_gaussian", inputs=GAPS, edges=True,
            variants=[{"sigma1": 1.0, "sigma2": 3.0}, {"sigma1": Axes(0.5, 1.0, 1.5), "sigma2": Axes(1.0, 2.0, 4.0)}])  # fmt: skip
 @active
 def difference_of_gaussian(a, sigma1, sigma2, boundary):
     return blurred(a, sigma1, boundary) - blurred(a, sigma2, boundary)
 
 
-@operation("laplacian_of_gaussian", edges=True, variants=SIGMAS, judge=Close(64))
+@operation("laplacian_of_gaussian", inputs=GAPS, edges=True, variants=SIGMAS, judge=Close(64))
 @active
 def laplacian_of_gaussian(a, sigma, boundary):
     return ndimage.gaussian_laplace(a, sigma, mode=mode(boundary), truncate=4.0) if a.size > 1 else np.zeros_like(a)
 
 
-@operation("mean_box", edges=True, variants=BOXES)
+@operation("mean_box", inputs=GAPS, edges=True, variants=BOXES)
 @active
 def mean_box(a, radius, boundary):
-    return ndimage.uniform_filter(a, sizes(radius, a.ndim), mode=mode(boundary))
+    return spoilt(a, radius, boundary, lambda a: ndimage.uniform_filter(a, sizes(radius, a.ndim), mode=mode(boundary)))
 
 
-@operation("mean_sphere", edges=True, variants=BALLS)
+def spoilt(a, radius, boundary, function):
+    """Of an image without NaN, then NaN in every window that holds one: scipy's sums carry it on."""
+    touched = ndimage.maximum_filter(np.isnan(a).astype(np.uint8), sizes(radius, a.ndim), mode=mode(boundary))
+    return np.where(touched, np.nan, function(without_nan(a, 0)))
+
+
+@operation("mean_sphere", inputs=GAPS, edges=True, variants=BALLS)
 @active
 def mean_sphere(a, radius, boundary):
     shape = ball(radius, a.ndim)
     return ndimage.correlate(a, shape / shape.sum(), mode=mode(boundary))
 
 
-@operation("median_box", inputs=[("noise",), ("wide",), ("small",)], out="same", native=True, edges=True,
+def rank_filter(function, a, boundary, **window):
+    """scipy's filters of order statistics do not know where NaN belongs: here it comes last."""
+    if not np.isnan(a).any():
+        return function(a, mode=mode(boundary), **window)
+    # What is outside is 0, which need not be inside.
+    reach = [n // 2 for n in window["size"]] if "size" in window else [n // 2 for n in window["footprint"].shape]
+    wide = padded(a, reach, boundary)
+    inner = tuple(slice(r, r + n) for r, n in zip(reach, a.shape))
+    return ranked(lambda a: function(a, mode="nearest", **window))(wide)[inner]
+
+
+@operation("median_box", inputs=[("noise",), ("wide",), ("small",), ("holes",)], out="same", native=True, edges=True,
            variants=[{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 6}])  # fmt: skip
 @active
 def median_box(a, radius, boundary):
-    return ndimage.median_filter(a, sizes(radius, a.ndim), mode=mode(boundary))
+    return rank_filter(ndimage.median_filter, a, boundary, size=sizes(radius, a.ndim))
 
 
-@operation("median_sphere", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True, variants=BALLS)
+@operation("median_sphere", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True, variants=BALLS)
 @active
 def median_sphere(a, radius, boundary):
-    return ndimage.median_filter(a, footprint=ball(radius, a.ndim), mode=mode(boundary))
+    return rank_filter(ndimage.median_filter, a, boundary, footprint=ball(radius, a.ndim))
 
 
-@operation("percentile_box", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True,
+@operation("percentile_box", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True,
            variants=[{"radius": 1, "q": 30.0}, {"radius": Axes(1, 3, 2), "q": 75.0}, {"radius": 2, "q": 100.0},
                      {"radius": 2, "q": 0.0}])  # fmt: skip
 @active
 def percentile_box(a, radius, q, boundary):
-    return ndimage.percentile_filter(a, q, sizes(radius, a.ndim), mode=mode(boundary))
+    return rank_filter(ndimage.percentile_filter, a, boundary, percentile=q, size=sizes(radius, a.ndim))
 
 
 EXTREMES = {"minimum": ndimage.minimum_filter, "maximum": ndimage.maximum_filter}
+#: What a window of NaN only gives.
+NOTHING = {"minimum": np.inf, "maximum": -np.inf}
 
 
-@operation("minimum_box", "maximum_box", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True, variants=BOXES)
+@operation("minimum_box", "maximum_box", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True, variants=BOXES)
 def extreme_box(name, *images, **params):
     @active
     def run(a, radius, boundary):
+        a = without_nan(a, NOTHING[name[:7]])
         return EXTREMES[name[:7]](a, sizes(radius, a.ndim), mode=mode(boundary))
 
     return run(*images, **params)
 
 
-@operation("minimum_sphere", "maximum_sphere", inputs=[("noise",), ("wide",)], out="same", native=True, edges=True,
+@operation("minimum_sphere", "maximum_sphere", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True,
            variants=BALLS)  # fmt: skip
 def extreme_sphere(name, *images, **params):
     @active
     def run(a, radius, boundary):
+        a = without_nan(a, NOTHING[name[:7]])
         return EXTREMES[name[:7]](a, footprint=ball(radius, a.ndim), mode=mode(boundary))
 
     return run(*images, **params)
@@ -136,21 +158,21 @@ def variance(a, radius, boundary):
 
 # Ours are differences of sums of squares in f64, so that is what the error is measured by; of a
 # variance of f32 pixels hardly anything is lost.
-@operation("variance_box", edges=True, variants=BOXES, judge=Close(32),
+@operation("variance_box", inputs=GAPS, edges=True, variants=BOXES, judge=Close(32),
            scale=lambda a, **p: square(a) * (1.0 if a.dtype == np.float64 else 1e-6))  # fmt: skip
 @active
 def variance_box(a, radius, boundary):
-    return variance(a, radius, boundary)
+    return spoilt(a, radius, boundary, lambda a: variance(a, radius, boundary))
 
 
-@operation("std_box", edges=True, variants=BOXES, judge=Close(64),
+@operation("std_box", inputs=GAPS, edges=True, variants=BOXES, judge=Close(64),
            scale=lambda a, **p: square(a) ** 0.5 * (1e6 if a.dtype == np.float64 else 1e-2))  # fmt: skip
 @active
 def std_box(a, radius, boundary):
-    return np.sqrt(variance(a, radius, boundary))
+    return spoilt(a, radius, boundary, lambda a: np.sqrt(variance(a, radius, boundary)))
 
 
-@operation("sobel", edges=True, scale=lambda a, **p: 32 * square(a) ** 0.5)
+@operation("sobel", inputs=GAPS, edges=True, scale=lambda a, **p: 32 * square(a) ** 0.5)
 @active
 def sobel(a, boundary):
     if a.size == 1:
@@ -158,24 +180,24 @@ def sobel(a, boundary):
     return np.sqrt(sum(ndimage.sobel(a, axis, mode=mode(boundary)) ** 2 for axis in range(a.ndim)))
 
 
-@operation("gradient_x", "gradient_y")
+@operation("gradient_x", "gradient_y", inputs=GAPS)
 def gradient(name, a):
     axis = "zyx".index(name[-1]) - 3
     return np.gradient(a, axis=axis) if a.shape[axis] > 1 else np.zeros_like(a)
 
 
-@operation("gradient_z", shapes=STACKS)
+@operation("gradient_z", inputs=GAPS, shapes=STACKS)
 def gradient_z(a):
     return gradient("gradient_z", a)
 
 
-@operation("laplace_diamond", edges=True)
+@operation("laplace_diamond", inputs=GAPS, edges=True)
 @active
 def laplace_diamond(a, boundary):
     return -ndimage.laplace(a, mode=mode(boundary)) if a.size > 1 else np.zeros_like(a)
 
 
-@operation("laplace_box", edges=True)
+@operation("laplace_box", inputs=GAPS, edges=True)
 @active
 def laplace_box(a, boundary):
     kernel = -np.ones((3,) * a.ndim)
@@ -188,7 +210,7 @@ def weights(a, kernel, **params):
     return np.abs(a.astype(float)).max() * np.abs(kernel.astype(float)).sum()
 
 
-KERNELS = [("noise", "kernel:f32"), ("noise", "even_kernel:f32"), ("small", "kernel:u8")]
+KERNELS = [("noise", "kernel:f32"), ("gaps", "kernel:f32"), ("noise", "even_kernel:f32"), ("small", "kernel:u8")]
 
 
 @operation("convolve", inputs=KERNELS, edges=True, scale=weights)
@@ -197,19 +219,19 @@ def convolve(a, kernel, boundary):
 
 
 # The f32 transform of a stack adds up more rounding than a direct sum.
-@operation("fft_convolve", inputs=KERNELS, edges=True, scale=weights, judge=Close(64))
+@operation("fft_convolve", inputs=KERNELS[:1] + KERNELS[2:], edges=True, scale=weights, judge=Close(64))
 def fft_convolve(a, kernel, boundary):
     return ndimage.convolve(a, kernel, mode=mode(boundary))
 
 
-@operation("threshold_local", inputs=[("cells",), ("noise",)], out="u8", edges=True, judge=Sides(),
+@operation("threshold_local", inputs=[("cells",), ("noise",), ("gaps",)], out="u8", edges=True, judge=Sides(),
            variants=[{"radius": 2, "offset": 0.0}, {"radius": Axes(1, 5, 3), "offset": 1.5}])  # fmt: skip
 def threshold_local(a, radius, offset, boundary):
     margin = a - mean_box(a, radius=radius, boundary=boundary) - offset
     return Near((margin > 0).astype(np.uint8), np.abs(margin))
 
 
-@operation("local_maxima", inputs=[("cells",), ("small",)], out="u8", native=True, edges=True,
+@operation("local_maxima", inputs=[("cells",), ("small",), ("holes",)], out="u8", native=True, edges=True,
            variants=[{"radius": 1, "threshold": 2.0}, {"radius": Axes(1, 3, 2)}])  # fmt: skip
 def local_maxima(a, radius, boundary, threshold=-np.inf):
     highest = extreme_box("maximum_box", a, radius=radius, boundary=boundary)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import ndimage
 
 from ..case import Axes, operation
+from ..edges import without_nan
 from ..images import STACKS
 from ..judge import Choice, Close
 
@@ -19,17 +20,17 @@ STACK_MOVES = {
 }
 
 
-@operation(*MOVES, inputs=("wide",), native=True, out="same")
+@operation(*MOVES, inputs=[("wide",), ("holes",)], native=True, out="same")
 def move(name, a):
     return MOVES[name](a)
 
 
-@operation(*STACK_MOVES, inputs=("wide",), native=True, out="same", shapes=STACKS)
+@operation(*STACK_MOVES, inputs=[("wide",), ("holes",)], native=True, out="same", shapes=STACKS)
 def stack_move(name, a):
     return STACK_MOVES[name](a)
 
 
-@operation("crop", inputs=("wide",), native=True, out="same",
+@operation("crop", inputs=[("wide",), ("holes",)], native=True, out="same",
            variants=[{"y": 0, "x": 0, "height": 1, "width": 1}, {"y": 3, "x": 2, "height": 9, "width": 13},
                      {"y": 1, "x": 0, "height": 16, "width": 16}, {"x": 1}, {}, {"z": 1, "depth": 1}, {"z": 2, "y": 1}],
            only=lambda shape, p, content: inside(shape, **p))  # fmt: skip
@@ -49,7 +50,7 @@ def inside(shape, z=0, y=0, x=0, depth=1, height=1, width=1):
 PAD = {"clamp": "edge", "zero": "constant", "reflect": "symmetric", "wrap": "wrap"}
 
 
-@operation("pad", inputs=[("noise",), ("wide",)], native=True, out="same",
+@operation("pad", inputs=[("noise",), ("wide",), ("holes",)], native=True, out="same",
            variants=[{"before": 2}, {"before": Axes(1, 0, 3), "after": Axes(0, 2, 40)}, {"before": 1, "value": 7.0},
                      *({"before": Axes(1, 2, 3), "after": 9, "boundary": rule} for rule in PAD)])  # fmt: skip
 def pad(a, before, after=None, boundary="zero", value=0.0):
@@ -77,15 +78,15 @@ def fits(shape, params, content):
 FACTORS = {"variants": [{"factor": 2}, {"factor": Axes(1, 3, 2)}], "only": fits}
 
 
-@operation("bin_mean", "bin_sum", **FACTORS, scale=lambda a, factor: 8 * np.abs(a.astype(float)).max())
+@operation("bin_mean", "bin_sum", inputs=[("noise",), ("gaps",)], **FACTORS, scale=lambda a, factor: 8 * np.abs(a.astype(float)).max())
 def bins(name, a, factor):
     a, rank = tiles(a, factor)
     return getattr(a, name[4:])(axis=tuple(range(rank, 2 * rank)))
 
 
-@operation("bin_max", inputs=[("noise",), ("wide",)], native=True, out="same", **FACTORS)
+@operation("bin_max", inputs=[("noise",), ("wide",), ("holes",)], native=True, out="same", **FACTORS)
 def bin_max(a, factor):
-    a, rank = tiles(a, factor)
+    a, rank = tiles(without_nan(a, -np.inf), factor)
     return a.max(axis=tuple(range(rank, 2 * rank)))
 
 
@@ -159,7 +160,7 @@ def resize_linear(a, factor):
     return ndimage.map_coordinates(a, at, order=1, mode="nearest")
 
 
-@operation("resize_nearest", **RESIZE, inputs=("wide",), native=True, out="same")
+@operation("resize_nearest", **RESIZE, inputs=[("wide",), ("holes",)], native=True, out="same")
 def resize_nearest(a, factor):
     new = resized(a.shape, factor)
     return a[np.ix_(*[(2 * np.arange(m) + 1) * n // (2 * m) for n, m in zip(a.shape, new)])]

@@ -20,7 +20,7 @@ def in_scan_order(found):
     return lookup[found]
 
 
-@operation("label_box", "label_diamond", inputs=[("mask",), ("noise",)], native=True, out="u32")
+@operation("label_box", "label_diamond", inputs=[("mask",), ("noise",), ("holes",)], native=True, out="u32")
 def label(name, a):
     def run(a):
         return in_scan_order(ndimage.label(a != 0, structure(name[6:], a.ndim))[0])

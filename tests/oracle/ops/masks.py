@@ -7,7 +7,7 @@ from ..case import operation
 from ..edges import active
 from ..judge import Close
 
-MASKS = {"inputs": ("mask",), "native": True, "out": "u8"}
+MASKS = {"inputs": [("mask",), ("holes",)], "native": True, "out": "u8"}
 
 
 def structure(shape, rank):

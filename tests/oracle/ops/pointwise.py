@@ -6,45 +6,46 @@ from ..case import operation
 from ..images import SHAPES, TYPES, cast
 from ..judge import Close, Near, Sides
 
-PLAIN = [("noise",), ("wide",)]
+PLAIN = [("noise",), ("wide",), ("holes",)]
 
 
-@operation("affine_intensity", variants=[{"scale": 2.5, "offset": -3.0}, {"scale": -0.125, "offset": 0.0}],
+@operation("affine_intensity", inputs=[("noise",), ("holes",)], variants=[{"scale": 2.5, "offset": -3.0}, {"scale": -0.125, "offset": 0.0}],
            scale=lambda a, scale, offset: np.abs(a.astype(float)).max() * abs(scale) + abs(offset))  # fmt: skip
 def affine_intensity(a, scale, offset):
     return a * scale + offset
 
 
-@operation("power", inputs=[("positive",), ("small",)], judge=Close(64, relative=True),
-           variants=[{"exponent": 2.0}, {"exponent": 0.5}, {"exponent": 1.7}, {"exponent": -1.0}])  # fmt: skip
+@operation("power", inputs=[("positive",), ("small",), ("holes",)], judge=Close(64, relative=True),
+           variants=[{"exponent": 2.0}, {"exponent": 0.5}, {"exponent": 1.7}, {"exponent": -1.0}, {"exponent": 0.0},
+                     {"exponent": 3.0}])  # fmt: skip
 def power(a, exponent):
     return a**exponent
 
 
-@operation("gamma", inputs=("positive",), judge=Close(64, relative=True),
+@operation("gamma", inputs=[("positive",), ("gaps",)], judge=Close(64, relative=True),
            variants=[{"gamma": 0.5}, {"gamma": 2.2}, {"gamma": 0.8, "maximum": 200.0}])  # fmt: skip
 def gamma(a, gamma, maximum=None):
-    maximum = maximum or a.max()
+    maximum = maximum or np.nanmax(a)
     return (a / maximum) ** gamma * maximum
 
 
-@operation("invert", judge=Close(2), variants=[{}, {"maximum": 255.0}],
+@operation("invert", inputs=[("noise",), ("gaps",)], judge=Close(2), variants=[{}, {"maximum": 255.0}],
            scale=lambda a, maximum=0: np.abs(a.astype(float)).max() + maximum)  # fmt: skip
 def invert(a, maximum=None):
-    return (a.max() if maximum is None else maximum) - a
+    return (np.nanmax(a) if maximum is None else maximum) - a
 
 
-@operation("exp", inputs=("small",), judge=Close(64, relative=True), variants=[{"scale": 1.0}, {"scale": -0.75}])
+@operation("exp", inputs=[("small",), ("holes",)], judge=Close(64, relative=True), variants=[{"scale": 1.0}, {"scale": -0.75}])
 def exp(a, scale):
     return np.exp(a * scale)
 
 
-@operation("log1p", inputs=[("positive",), ("small",)], judge=Close(16, relative=True))
+@operation("log1p", inputs=[("positive",), ("small",), ("holes",)], judge=Close(16, relative=True))
 def log1p(a):
     return np.log1p(a)
 
 
-@operation("sqrt", inputs=[("positive",), ("small",)], judge=Close(2, relative=True))
+@operation("sqrt", inputs=[("positive",), ("small",), ("holes",)], judge=Close(2, relative=True))
 def sqrt(a):
     return np.sqrt(a)
 
@@ -54,7 +55,7 @@ def absolute(a):
     return np.abs(a)
 
 
-@operation("clip", judge=Close(1, relative=True), variants=[{"low": -20.0, "high": 100.0}, {"low": 5.0, "high": 5.0}, {"low": 3.0}, {"high": 3.0}])
+@operation("clip", inputs=[("noise",), ("holes",)], judge=Close(1, relative=True), variants=[{"low": -20.0, "high": 100.0}, {"low": 5.0, "high": 5.0}, {"low": 3.0}, {"high": 3.0}])
 def clip(a, low=None, high=None):
     return np.clip(a, low, high)
 
@@ -68,13 +69,13 @@ COMPARE = {
 }
 
 
-@operation(*COMPARE, inputs=[("small",), ("noise",), ("wide",)], out="u8",
+@operation(*COMPARE, inputs=[("small",), ("noise",), ("wide",), ("holes",)], out="u8",
            variants=[{"value": 3.0}, {"value": -2.5}, {"value": 0.0}])  # fmt: skip
 def compare(name, a, value):
     return COMPARE[name](a, value).astype(np.uint8)
 
 
-@operation("between", inputs=[("small",), ("noise",)], out="u8", variants=[{"low": 2.0, "high": 5.0}])
+@operation("between", inputs=[("small",), ("noise",), ("holes",)], out="u8", variants=[{"low": 2.0, "high": 5.0}])
 def between(a, low, high):
     return ((a >= low) & (a <= high)).astype(np.uint8)
 
@@ -87,52 +88,52 @@ PAIRS = {
 }
 
 
-@operation(*PAIRS, inputs=[("noise", "noise"), ("small", "noise"), ("noise", "noise:u8")], judge=Close(2),
+@operation(*PAIRS, inputs=[("noise", "noise"), ("holes", "holes"), ("small", "noise"), ("noise", "noise:u8")], judge=Close(2),
            scale=lambda a, b: (np.abs(a.astype(float)).max() + 1) * (np.abs(b.astype(float)).max() + 1))  # fmt: skip
 def pairs(name, a, b):
     return PAIRS[name](a, b)
 
 
-@operation("maximum_images", "minimum_images", inputs=[("noise", "noise"), ("wide", "wide"), ("small", "small:u8")],
+@operation("maximum_images", "minimum_images", inputs=[("noise", "noise"), ("wide", "wide"), ("small", "small:u8"), ("holes", "holes")],
            native=True, out="common")  # fmt: skip
 def extreme(name, a, b):
     return (np.fmax if name == "maximum_images" else np.fmin)(a, b)
 
 
-@operation("divide_images", inputs=[("noise", "positive"), ("noise", "small"), ("small", "small")],
+@operation("divide_images", inputs=[("noise", "positive"), ("holes", "holes"), ("noise", "small"), ("small", "small")],
            judge=Close(2, relative=True))  # fmt: skip
 def divide_images(a, b):
     return a / b
 
 
-@operation("mask_image", inputs=[("noise", "mask:u8"), ("wide", "mask:f32")], out="same", native=True)
+@operation("mask_image", inputs=[("noise", "mask:u8"), ("holes", "holes:f32"), ("wide", "mask:f32")], out="same", native=True)
 def mask_image(a, mask):
     return np.where(mask != 0, a, 0)
 
 
-@operation("select", inputs=[("mask:u8", "noise", "noise"), ("mask:u16", "wide", "wide"), ("mask:f32", "noise", "noise:u8")],
+@operation("select", inputs=[("mask:u8", "noise", "noise"), ("mask:u8", "holes", "holes"), ("mask:u16", "wide", "wide"), ("mask:f32", "noise", "noise:u8")],
            native=True, out="common")  # fmt: skip
 def select(mask, a, b):
     return np.where(mask != 0, a, b)
 
 
-@operation("minmax_normalize", inputs=[("noise",), ("cells",)], judge=Close(8), scale=lambda a: 1.0,
+@operation("minmax_normalize", inputs=[("noise",), ("cells",), ("gaps",)], judge=Close(8), scale=lambda a: 1.0,
            only=lambda shape, params, content: np.prod(shape) > 1)  # fmt: skip
 def minmax_normalize(a):
-    return (a - a.min()) / (a.max() - a.min())
+    return (a - np.nanmin(a)) / (np.nanmax(a) - np.nanmin(a))
 
 
-@operation("percentile_normalize", inputs=[("noise",), ("cells",)], judge=Close(16),
+@operation("percentile_normalize", inputs=[("noise",), ("cells",), ("gaps",)], judge=Close(16),
            variants=[{"low": 1.0, "high": 99.8}, {"low": 25.0, "high": 50.0}],
            scale=lambda a, low, high: 1.0 + np.abs(a.astype(float)).max() / max(
                np.ptp(np.percentile(a.astype(float), [low, high])), 1e-30),
            only=lambda shape, params, content: np.prod(shape) > 12)  # fmt: skip
 def percentile_normalize(a, low, high):
-    bottom, top = np.percentile(a, [low, high])
+    bottom, top = np.nanpercentile(a, [low, high])
     return np.clip((a - bottom) / (top - bottom), 0, 1)
 
 
-@operation("flat_field", inputs=[("noise", "positive"), ("cells", "positive:f32")], variants=[{}, {"dark": 0.25}],
+@operation("flat_field", inputs=[("noise", "positive"), ("gaps", "positive"), ("cells", "positive:f32")], variants=[{}, {"dark": 0.25}],
            scale=lambda a, flat, dark=0.0: np.abs(flat_field(a.astype(float), flat.astype(float), dark)).max())  # fmt: skip
 def flat_field(a, flat, dark=0.0):
     return (a - dark) / (flat - dark) * (flat - dark).mean()
@@ -143,13 +144,14 @@ def histogram_threshold(name, image, bins):
     from skimage import filters
 
     image = image.astype(np.float64) if image.dtype.kind == "f" else image.copy()
+    image = image[~np.isnan(image)]
     options = {} if name in ("threshold_li", "threshold_mean") else {"nbins": bins}
     return float(getattr(filters, name)(image, **options))
 
 
 @operation(
     "threshold_otsu", "threshold_triangle", "threshold_li", "threshold_yen", "threshold_isodata", "threshold_mean",
-    inputs=("cells",), out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
+    inputs=[("cells",), ("gaps",)], out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
     only=lambda shape, params, content: np.prod(shape) > 100,
 )  # fmt: skip
 def threshold(name, a, bins=256):

@@ -43,6 +43,19 @@ def covering(cases):
     return [cases[at] for at in sorted(kept)]
 
 
+def sparse(cases):
+    """Two cases of each operation, of f32 and of another element type, by turns: for devices that
+    take a while to compile each kernel."""
+    kept = []
+    for turn, name in enumerate(dict.fromkeys(case.operation.name for case in cases)):
+        own = [case for case in cases if case.operation.name == name]
+        types = list(dict.fromkeys(case.dtype for case in own))
+        for dtype in dict.fromkeys(("f32" if "f32" in types else types[0], types[turn % len(types)])):
+            some = [case for case in own if case.dtype == dtype]
+            kept.append(some[generator("sparse", name, dtype).integers(len(some))])
+    return kept
+
+
 def against_reference(cases, answers, folder, args, flags):
     """The results of one device against numpy, scipy and scikit-image."""
     report = Report()
@@ -117,6 +130,7 @@ def main():
     parser.add_argument("--types", default="", help=f"element types of the first image: {','.join(TYPES)}")
     parser.add_argument("--shapes", default="", help="other shapes than the usual, as in 300x200,5x31x64")
     parser.add_argument("--quick", action="store_true", help="a few cases of each operation")
+    parser.add_argument("--sparse", action="store_true", help="two cases of each operation")
     parser.add_argument("--selftest", action="store_true", help="whether wrong results would be noticed")
     parser.add_argument("--keep", metavar="FOLDER", help="keep images and results there")
     parser.add_argument("--json", action="store_true", help="the report as JSON")
@@ -126,6 +140,7 @@ def main():
     shapes = [tuple(map(int, shape.split("x"))) for shape in args.shapes.split(",") if shape]
     cases = chosen(args.ops, [name for name in args.types.split(",") if name], shapes)
     cases = covering(cases) if args.quick or args.selftest else cases
+    cases = sparse(cases) if args.sparse else cases
     for number, case in enumerate(cases):
         case.number = number
     if args.list:
@@ -147,7 +162,7 @@ def check(cases, root, args):
     folder = batch.Folder(root)
     reports = []
     # Only a whole run can tell what was forgotten.
-    gaps = [] if args.ops or args.types or args.shapes or args.quick else catalogue.gaps(catalogue.read(args.warploom), cases)
+    gaps = [] if args.ops or args.types or args.shapes or args.quick or args.sparse else catalogue.gaps(catalogue.read(args.warploom), cases)
     start = time.monotonic()
     flags = ["--device", "cpu:0", "--strict"]
     cpu = folder.on("cpu:0")

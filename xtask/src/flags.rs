@@ -287,11 +287,11 @@ fn oracle(parser: &mut Parser) -> Parsed {
     while let Some(arg) = parser.next()? {
         match arg {
             Long("device") => flags.device = Some(parser.value()?.string()?),
-            Long(word @ ("quick" | "json" | "list" | "selftest")) => {
+            Long(word @ ("quick" | "sparse" | "json" | "list" | "selftest")) => {
                 flags.alone |= matches!(word, "list" | "selftest");
                 flags.rest.push(format!("--{word}").into());
             }
-            Long(word @ ("types" | "keep")) => {
+            Long(word @ ("types" | "shapes" | "keep")) => {
                 flags.rest.push(format!("--{word}").into());
                 flags.rest.push(parser.value()?);
             }

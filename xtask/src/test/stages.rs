@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 
 use super::checks::Checks;
-use super::{Session, Stage, answers, cuda, surroundings};
+use super::{Session, Stage, answers, cuda, oracle, surroundings};
 use crate::artifacts::{Artifacts, Sort};
 use crate::process::{Task, Variables};
 use crate::project::Package;
@@ -73,6 +73,12 @@ pub(super) const STAGES: &[Stage] = &[
         about: "the CUDA backend on emulated devices; with --real-gpu on real ones",
         quick: false,
         run: cuda::backend,
+    },
+    Stage {
+        name: "oracle",
+        about: "operations against numpy, scipy and scikit-image, devices against the processor",
+        quick: false,
+        run: oracle::stage,
     },
     Stage {
         name: "no-gpu",

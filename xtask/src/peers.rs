@@ -24,8 +24,8 @@ pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Resul
     let python = Python::with(project, "bench-venv", REQUIREMENTS)?;
     let mut select = vec!["--release", "--package", PACKAGE, "--example", SERVER];
     // The other backends take minutes to build, so they are built when they are raced.
-    let raced = |word: &String| word.contains("wgpu") || word.contains("cuda");
-    if !flags.rest.iter().any(raced) {
+    let mut words = flags.rest.iter().map(|word| word.to_string_lossy());
+    if !words.any(|word| word.contains("wgpu") || word.contains("cuda")) {
         select.push("--no-default-features");
     }
     let built = Artifacts::build(project, select)?;

@@ -1,6 +1,8 @@
 //! One pass of a flow on the CPU.
 
 use super::chain::Chain;
+use super::dispatch::{self, image, image_mut};
+use super::footprint::Around;
 use super::pass::Pass;
 use warploom_flow::flow::Flow;
 
@@ -14,6 +16,8 @@ pub struct Engine {
 enum Work {
     /// Where rows suffice.
     Chain(Chain),
+    /// One node over neighbourhoods, which has a plan.
+    Around { at: usize, around: Around },
     /// One node, and which of the pass's inputs each of its own is.
     Node { at: usize, inputs: Vec<usize> },
 }
@@ -36,9 +40,14 @@ impl Engine {
     pub fn run(&self, flow: &Flow, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
         match &self.work {
             Work::Chain(chain) => chain.run(flow, inputs, outputs),
+            Work::Around { at, around } => {
+                let node = &flow.nodes()[*at];
+                let source = image(&flow.kind(node.inputs[0]), inputs[0]);
+                around.run(source, image_mut(&flow.kind(node.outputs[0]), outputs[0]));
+            }
             Work::Node { at, inputs: places } => {
                 let inputs: Vec<&[u8]> = places.iter().map(|place| inputs[*place]).collect();
-                super::dispatch::run(flow, &flow.nodes()[*at], &inputs, outputs);
+                dispatch::run(flow, &flow.nodes()[*at], &inputs, outputs);
             }
         }
     }
@@ -54,6 +63,9 @@ impl Work {
             node.outputs, pass.outputs,
             "such a node writes all it makes"
         );
+        if let Some(around) = Around::new(&node.prim) {
+            return Self::Around { at, around };
+        }
         let place = |id| pass.inputs.iter().position(|input| input == id);
         let inputs = node
             .inputs

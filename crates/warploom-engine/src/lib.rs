@@ -32,6 +32,7 @@ pub mod depth;
 mod dispatch;
 pub mod distance;
 mod engine;
+mod footprint;
 pub mod fourier;
 pub mod histogram;
 pub mod image;

@@ -1,8 +1,9 @@
 //! Backgrounds by a ball that rolls under the image.
 
-use super::{BLOCK, Padded, RowWork};
+use crate::footprint::{Taps, tapped};
+use crate::lanes::Float;
 use crate::share::{fit, for_rows};
-use crate::{Pixel, Real, View, ViewMut};
+use crate::{Pixel, View, ViewMut};
 use warploom_flow::Boundary;
 
 /// Extents of the ball's footprint; axes of one pixel have none.
@@ -16,17 +17,14 @@ fn extents(dims: [usize; 3], radius: f64) -> [usize; 3] {
     })
 }
 
-/// Bytes allocated by [`subtract_rolling_ball`].
-pub fn ball_scratch_bytes<T: Pixel>(dims: [usize; 3], radius: f64) -> usize {
-    super::scratch_bytes::<T>(dims, extents(dims, radius))
-}
-
 /// The image minus its background as [`rolling_ball`] finds it.
 pub fn subtract_rolling_ball<T: Pixel>(
     image: View<'_, T>,
     radius: f64,
     mut out: ViewMut<'_, T::Real>,
-) {
+) where
+    T::Real: Float,
+{
     rolling_ball(image, radius, out.reborrow());
     for_rows(out, |z, y, row| {
         for (to, &pixel) in row.iter_mut().zip(image.row(z, y)) {
@@ -41,12 +39,13 @@ pub fn subtract_rolling_ball<T: Pixel>(
 ///
 /// It is `min(a + drop)` over the ball's footprint, where `drop` is how far the ball's surface lies
 /// below its top there, computed in `f64` and rounded once.
-pub fn rolling_ball<T: Pixel>(image: View<'_, T>, radius: f64, out: ViewMut<'_, T::Real>) {
+pub fn rolling_ball<T: Pixel>(image: View<'_, T>, radius: f64, out: ViewMut<'_, T::Real>)
+where
+    T::Real: Float,
+{
     fit(image.dims(), out.dims());
     let extents = extents(image.dims(), radius);
     let middle = extents.map(|n| n / 2);
-    let infinity = T::Real::GREATEST;
-    let padded = Padded::new(image, middle, extents, Boundary::Zero, infinity);
     let mut taps = Vec::new();
     let off = |at: usize, axis: usize| at as f64 - middle[axis] as f64;
     for z in 0..extents[0] {
@@ -58,31 +57,14 @@ pub fn rolling_ball<T: Pixel>(image: View<'_, T>, radius: f64, out: ViewMut<'_, 
                     .sum::<f64>();
                 if square.sqrt() <= radius {
                     let drop = radius - (radius * radius - square).max(0.0).sqrt();
-                    taps.push((T::Real::from_f64(drop), padded.at(z, y) + x));
+                    let offset = [z, y, x].map(|at| at as i32);
+                    let offset = [0, 1, 2].map(|axis| offset[axis] - middle[axis] as i32);
+                    taps.push((offset, T::Real::from_f64(drop)));
                 }
             }
         }
     }
-    padded.for_each_row::<Touch>(out, &taps);
-}
-
-/// The height at which the ball touches.
-struct Touch;
-
-impl<R: Real> RowWork<R> for Touch {
-    #[inline(always)]
-    fn row(source: &[R], taps: &[(R, usize)], row: &mut [R]) {
-        for (at, block) in row.chunks_mut(BLOCK).enumerate() {
-            let source = &source[at * BLOCK..];
-            let mut heights = [R::GREATEST; BLOCK];
-            for &(drop, offset) in taps {
-                for (height, &pixel) in heights.iter_mut().zip(&source[offset..offset + BLOCK]) {
-                    *height = height.lesser(pixel + drop);
-                }
-            }
-            block.copy_from_slice(&heights[..block.len()]);
-        }
-    }
+    tapped(image, Taps::Drops, middle, &taps, Boundary::Zero, out);
 }
 
 #[cfg(test)]

@@ -246,9 +246,11 @@ proptest! {
         seed: u64, dims in dims(), axis in 0..3_usize, radius in 0..40_usize, rule in rules(),
         fold in prop::sample::select(vec![Fold::Sum, Fold::Min, Fold::Max]),
     ) {
+        // Whether there are negative zeros decides how extremes are found.
+        let zero = if seed.is_multiple_of(2) { -0.0 } else { 0.0 };
         let image = some_image(seed, dims, |bits| match bits % 50 {
             0 if fold != Fold::Sum => f32::NAN,
-            1 => -0.0,
+            1 => zero,
             _ => (bits % 1000) as f32 / 7.0 - 50.0,
         });
         let expected = windows(&image, axis, fold, radius, rule);

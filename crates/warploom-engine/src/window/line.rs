@@ -1,8 +1,9 @@
-//! Extremes of windows along a row of small integers.
+//! Extremes of windows along a row.
 //!
-//! A vector of them is as many rows as would have to be turned at once, too many for the
-//! registers. The row is halved onto itself instead: the extremes of 2, 4, 8, ... neighbours, until
-//! two such runs cover the window. Which order integers are compared in does not show.
+//! The row is folded onto itself: the extremes of 4, 16, 64, ... neighbours, until up to four such
+//! runs cover the window. Runs overlap and are compared in another order than windows are defined
+//! by, which shows in one case only: equal zeros of different sign. Rows with a negative zero are
+//! left to others.
 
 use fearless_simd::prelude::*;
 
@@ -11,7 +12,8 @@ use warploom_flow::Boundary;
 use super::super::block::{Block, Rows, RowsMut};
 use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store};
 
-/// The least, or with `MAX` the greatest, of the window around each pixel of each row.
+/// The least, or with `MAX` the greatest, of the window around each pixel of the first row; nothing
+/// and `false` when the row has a negative zero.
 #[inline(always)]
 pub(crate) fn extremes<S: Simd, T: Lane, const MAX: bool>(
     simd: S,
@@ -21,58 +23,106 @@ pub(crate) fn extremes<S: Simd, T: Lane, const MAX: bool>(
     width: usize,
     boundary: Boundary,
     memory: &mut Block,
-) {
+) -> bool {
     let lanes = Vector::<S, T>::LEN;
     let window = 2 * radius + 1;
     let length = width + 2 * radius;
+    // The last vectors read beyond the line, by a window at most.
     let line = memory.reserve::<T>(length + 2 * lanes);
-    for (&from, &to) in src.starts.iter().zip(dst.starts) {
-        let row = &src.data[from..from + width];
-        pad(row, radius, boundary, &mut line[..length]);
-        let mut span = 1;
-        while 2 * span <= window {
-            // Later pixels are read before they are overwritten.
-            halve::<S, T, MAX>(simd, line, 0, span, length);
-            span *= 2;
-        }
+    let row = &src.data[src.starts[0]..src.starts[0] + width];
+    if !pad::<T, MAX>(row, radius, boundary, &mut line[..length]) {
+        return false;
+    }
+    let mut span = 1;
+    while 4 * span <= window {
         let mut x = 0;
-        while x < width {
-            let a: Vector<S, T> = load(simd, line, x);
-            let b = load(simd, line, x + window - span);
-            let both = if MAX { greater(a, b) } else { lesser(a, b) };
-            store(both, dst.data, to + x);
+        while x + 3 * span < length {
+            // Later pixels are read before they are overwritten.
+            let best = joined::<S, T, MAX, 4>(simd, line, x, [0, span, 2 * span, 3 * span]);
+            store(best, line, x);
             x += lanes;
         }
+        span *= 4;
     }
+    let (last, to) = (window - span, dst.starts[0]);
+    let out = &mut *dst.data;
+    match window.div_ceil(span) {
+        1 => finish::<S, T, MAX, 1>(simd, line, [0], out, to, width),
+        2 => finish::<S, T, MAX, 2>(simd, line, [0, last], out, to, width),
+        3 => finish::<S, T, MAX, 3>(simd, line, [0, span, last], out, to, width),
+        _ => finish::<S, T, MAX, 4>(simd, line, [0, span, 2 * span, last], out, to, width),
+    }
+    true
 }
 
 #[inline(always)]
-fn halve<S: Simd, T: Lane, const MAX: bool>(
+fn joined<S: Simd, T: Lane, const MAX: bool, const N: usize>(
     simd: S,
-    line: &mut [T],
-    start: usize,
-    span: usize,
-    length: usize,
+    line: &[T],
+    x: usize,
+    offsets: [usize; N],
+) -> Vector<S, T> {
+    let mut best: Vector<S, T> = load(simd, line, x + offsets[0]);
+    for offset in &offsets[1..] {
+        let next = load(simd, line, x + offset);
+        best = if MAX {
+            greater(best, next)
+        } else {
+            lesser(best, next)
+        };
+    }
+    best
+}
+
+#[inline(always)]
+fn finish<S: Simd, T: Lane, const MAX: bool, const N: usize>(
+    simd: S,
+    line: &[T],
+    offsets: [usize; N],
+    out: &mut [T],
+    to: usize,
+    width: usize,
 ) {
-    let mut x = start;
-    while x + span < length {
-        let a: Vector<S, T> = load(simd, line, x);
-        let b = load(simd, line, x + span);
-        store(if MAX { greater(a, b) } else { lesser(a, b) }, line, x);
+    let mut x = 0;
+    while x < width {
+        store(joined::<S, T, MAX, N>(simd, line, x, offsets), out, to + x);
         x += Vector::<S, T>::LEN;
     }
 }
 
-/// A row with what lies `radius` pixels to both sides of it.
-fn pad<T: Lane>(row: &[T], radius: usize, boundary: Boundary, line: &mut [T]) {
+/// A row with what lies `radius` pixels to both sides of it, NaN replaced by where the search
+/// starts; `false` when there is a negative zero.
+#[inline(always)]
+fn pad<T: Lane, const MAX: bool>(
+    row: &[T],
+    radius: usize,
+    boundary: Boundary,
+    line: &mut [T],
+) -> bool {
     let width = row.len();
-    line[radius..radius + width].copy_from_slice(row);
+    let number = |pixel: T| {
+        if MAX {
+            T::LEAST.greater(pixel)
+        } else {
+            T::GREATEST.lesser(pixel)
+        }
+    };
+    let mut negative = false;
+    for (to, &pixel) in line[radius..].iter_mut().zip(row) {
+        if T::IS_FLOAT {
+            negative |= pixel == T::ZERO && pixel.key() < T::ZERO.key();
+            *to = number(pixel);
+        } else {
+            *to = pixel;
+        }
+    }
     let outside = |at: i64| {
         let source = boundary.source(at, width as i64);
-        source.map_or(T::ZERO, |at| row[at as usize])
+        number(source.map_or(T::ZERO, |at| row[at as usize]))
     };
     for i in 0..radius {
         line[i] = outside(i as i64 - radius as i64);
         line[radius + width + i] = outside((width + i) as i64);
     }
+    !negative
 }

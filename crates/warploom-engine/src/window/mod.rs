@@ -65,16 +65,55 @@ pub(crate) fn along_x<S: Simd, T: Lane>(
     turn: &mut Turn,
     ends: &mut [T],
 ) {
-    if size_of::<T>() < 4 {
-        let memory = turn.memory();
-        // Sums are never made of small integers.
-        if fold == Fold::Max {
-            line::extremes::<S, T, true>(simd, radius, src, dst, width, boundary, memory);
-        } else {
-            line::extremes::<S, T, false>(simd, radius, src, dst, width, boundary, memory);
-        }
+    if fold == Fold::Sum {
+        turned(simd, fold, radius, src, dst, width, boundary, turn, ends);
         return;
     }
+    for (from, to) in src.starts.chunks(1).zip(dst.starts.chunks(1)) {
+        let row = Rows {
+            data: src.data,
+            starts: from,
+        };
+        let mut result = RowsMut {
+            data: &mut *dst.data,
+            starts: to,
+        };
+        let memory = turn.memory();
+        let done = if fold == Fold::Max {
+            line::extremes::<S, T, true>(simd, radius, row, &mut result, width, boundary, memory)
+        } else {
+            line::extremes::<S, T, false>(simd, radius, row, &mut result, width, boundary, memory)
+        };
+        // Small integers, which turning has no vectors for, have no negative zero.
+        if !done && size_of::<T>() >= 4 {
+            turned(
+                simd,
+                fold,
+                radius,
+                row,
+                &mut result,
+                width,
+                boundary,
+                turn,
+                ends,
+            );
+        }
+    }
+}
+
+/// The same by columns of turned tiles, in the very order that windows are defined by.
+#[inline(always)]
+fn turned<S: Simd, T: Lane>(
+    simd: S,
+    fold: Fold,
+    radius: usize,
+    src: Rows<'_, T>,
+    dst: &mut RowsMut<'_, T>,
+    width: usize,
+    boundary: Boundary,
+    turn: &mut Turn,
+    ends: &mut [T],
+) {
     let reach = Reach {
         width,
         before: radius,

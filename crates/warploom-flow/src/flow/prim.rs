@@ -137,8 +137,8 @@ pub enum Prim {
     },
     /// Convolution with the second input, real, `k` of extents `n`:
     /// `sum over j of k[j]*a[i + n/2 - j]`, or mirrored `sum over j of k[j]*a[i + j - n/2]` (a
-    /// correlation). In C order of the image's pixels: `acc = k*a` for the first, then
-    /// `acc = fma(k, a, acc)`, in real; gives real.
+    /// correlation). In C order of the kernel: `acc = fma(k, a, acc)` from 0 on, in real; gives
+    /// real.
     Convolve {
         /// Mirrored along every axis?
         mirrored: bool,

@@ -150,9 +150,10 @@ def judge(case, got):
     return case.operation.judge(got, want, case.scale())
 
 
-def agree(got, other, ulps, scale=0.0):
+def agree(got, other, ulps, scale=0.0, bits=None):
     """Compares what two devices made of the same case: bit for bit, or within some units in the
-    last place at the largest number of the image and the result."""
+    last place at the largest number of the image and the result; where a device has less of f64,
+    as many bits of it."""
     if isinstance(got, dict):
         return tables_agree(got, other, ulps, scale)
     if got.dtype != other.dtype or got.shape != other.shape:
@@ -167,6 +168,9 @@ def agree(got, other, ulps, scale=0.0):
         with np.errstate(invalid="ignore"):
             apart = np.where(fine, 0, np.abs(got - other) / unit)
         fine |= apart <= ulps
+    if bits and got.dtype == np.float64:
+        with np.errstate(invalid="ignore"):
+            fine |= np.abs(got - other) <= np.abs(other) * 0.5**bits
     worst = float(np.nanmax(apart, initial=0))
     return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, other))
 

@@ -5,7 +5,7 @@ use warploom_core::DType;
 
 use super::catalogue::ops;
 use super::info::{
-    Backends, Family, Gives, InputInfo, OpInfo, PIXELS, Ranks, Role, ScalarRule, Tolerance,
+    Backends, Bound, Family, Gives, InputInfo, OpInfo, PIXELS, Ranks, Role, ScalarRule, Tolerance,
 };
 use super::param::{Fallback, ParamInfo, ParamKind};
 
@@ -269,7 +269,11 @@ pub fn page_text(op: &'static OpInfo) -> String {
     entry(&mut text, "gives", &page.gives);
     entry(&mut text, "NaN", page.nan);
     entry(&mut text, "traffic", &traffic_text(op, &page.traffic));
-    entry(&mut text, "accuracy", &accuracy_text(page.tolerance));
+    entry(
+        &mut text,
+        "accuracy",
+        &accuracy_text(page.tolerance, &page.inputs),
+    );
     let backends = match page.why {
         None => "all: cpu, opencl, cuda, wgpu".to_owned(),
         Some(why) => format!("cpu-only: {why}"),
@@ -324,11 +328,18 @@ fn traffic_text(op: &OpInfo, traffic: &[TrafficPage]) -> String {
     }
 }
 
-fn accuracy_text(tolerance: Tolerance) -> String {
-    format!(
+fn accuracy_text(tolerance: Tolerance, inputs: &[InputPage]) -> String {
+    let mut text = format!(
         "cpu against the reference {}; opencl and cuda against cpu {}; wgpu against cpu {}",
         tolerance.reference, tolerance.strict, tolerance.wgpu
-    )
+    );
+    if matches!(tolerance.reference, Bound::Ulp(_)) {
+        text += "; an ulp is that of the largest magnitude in image and result";
+    }
+    if inputs.iter().any(|input| input.types.contains(&DType::F64)) {
+        text += "; wgpu keeps 46 bits of f64, in pairs of f32";
+    }
+    text
 }
 
 /// A name in the margin and a text beside it, broken between words.

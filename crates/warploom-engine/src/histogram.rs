@@ -11,7 +11,7 @@ pub fn scratch_bytes<T: Pixel>(bins: usize, threads: usize) -> usize {
     let table = if size_of::<T>() == 2 {
         1 << 16
     } else {
-        bins.max(1 << 8)
+        4 * (bins + 1).max(1 << 8)
     };
     (threads + 2) * table * size_of::<u64>()
 }
@@ -119,23 +119,43 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
         return;
     }
     let scale = bins as f64 / (high - low);
+    // How far a place may be off by rounding, of the value's and of the edge's; nearer to an edge,
+    // the edges themselves decide.
+    let doubt = 8.0 * f64::EPSILON * (bins as f64 + low.abs().max(high.abs()) * scale);
     let level = Level::new();
-    let total = count_by(image, bins, |table, part| {
+    let (outside, unsure) = (bins as u32, bins as u32 + 1);
+    let room = bins + 1;
+    // Several tables, since equal neighbours would wait for each other's count.
+    let tables = if bins <= 1 << 12 { 4 } else { 1 };
+    let all = count_by(image, tables * room, |table, part| {
         let mut places = [0_u32; 256];
         for block in part.chunks(256) {
             // Two loops, so that the first is vector code.
             dispatch!(level, _simd => for (place, pixel) in places.iter_mut().zip(block) {
-                *place = ((pixel.to_f64() - low) * scale) as i32 as u32;
-            });
-            for (&place, pixel) in places.iter().zip(block) {
                 let value = pixel.to_f64();
-                if value >= low && value <= high {
-                    table[bin(value, place as usize, &edges)] += 1;
-                }
+                let at = (value - low) * scale;
+                let bin = at as i32;
+                let beyond = at - f64::from(bin);
+                let sure = beyond > doubt && beyond < 1.0 - doubt && bin < bins as i32;
+                let inside = value >= low && value <= high;
+                let found = if sure { bin as u32 } else { unsure };
+                *place = if inside { found } else { outside };
+            });
+            for (i, (&place, pixel)) in places.iter().zip(block).enumerate() {
+                let place = if place == unsure {
+                    let value = pixel.to_f64();
+                    bin(value, ((value - low) * scale) as usize, &edges)
+                } else {
+                    place as usize
+                };
+                table[i % tables * room + place] += 1;
             }
         }
     });
-    counts.copy_from_slice(&total);
+    let total = (0..bins).map(|bin| (0..tables).map(|table| all[table * room + bin]).sum());
+    for (count, total) in counts.iter_mut().zip(total) {
+        *count = total;
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +178,24 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn what_lies_on_an_edge_is_counted_above_it(
+            bins in 1_usize..50, low in -1.0e9_f64..1.0e9, width in 1.0e-6_f64..1.0e4, seed: u32,
+        ) {
+            let high = low + width;
+            let edges = edges(low, high, bins);
+            // The edges and their neighbours among the numbers.
+            let data: Vec<f64> = edges.iter().flat_map(|&e| [e.next_down(), e, e.next_up()]).collect();
+            let mut naive = vec![0_u64; bins];
+            for value in data.iter().copied().filter(|&v| v >= low && v <= high) {
+                let at = edges.iter().rposition(|&edge| edge <= value).unwrap();
+                naive[at.min(bins - 1)] += 1;
+            }
+            let mut counts = vec![u64::from(seed); bins];
+            histogram(View::packed(&data, [1, 1, data.len()]), low, high, &mut counts);
+            proptest::prop_assert_eq!(counts, naive);
+        }
+
         #[test]
         fn every_type_counts_as_the_edges_say(
             data in proptest::collection::vec(proptest::prelude::any::<i16>(), 1..400),

@@ -113,7 +113,12 @@ pub fn transpose<T: Copy + Send + Sync>(
     fit(dims, out.dims());
     match (axes.0.min(axes.1), axes.0.max(axes.1)) {
         (0, 1) => for_rows(out, |z, y, row| row.copy_from_slice(image.row(y, z))),
-        (1, 2) => turn(image, out, |x, z| (z, x)),
+        (1, 2) => match tile::<T>() {
+            64 => turn::<T, 64>(image, out),
+            32 => turn::<T, 32>(image, out),
+            16 => turn::<T, 16>(image, out),
+            _ => turn::<T, 8>(image, out),
+        },
         (0, 2) => {
             // Rows of a plane of the result lie in one row of the image each, at this plane's y.
             let [_, ny, _] = dims;
@@ -123,29 +128,30 @@ pub fn transpose<T: Copy + Send + Sync>(
     }
 }
 
-/// Output pixel (z, y, x) is input pixel `y` of the row that `source(x, z)` names.
-fn turn<T: Copy + Send + Sync>(
-    image: View<'_, T>,
-    out: ViewMut<'_, T>,
-    source: impl Fn(usize, usize) -> (usize, usize) + Sync,
-) {
+/// Output pixel (z, y, x) is input pixel (z, x, y), by tiles of this side.
+fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewMut<'_, T>) {
     let [_, ny, nx] = out.dims();
-    let side = tile::<T>();
-    for_bands(out, side, &|mut band| {
+    for_bands(out, SIDE, &|mut band| {
         let rows = band.rows();
         let mut first = rows.start;
         while first < rows.end {
             // Rows of one plane, at most a tile of them.
             let z = first / ny;
-            let last = rows.end.min(first + side).min((z + 1) * ny);
-            for left in (0..nx).step_by(side) {
-                let right = nx.min(left + side);
-                for row in first..last {
-                    let y = row - z * ny;
-                    let line = &mut band.row(row)[left..right];
-                    for (x, to) in (left..right).zip(line) {
-                        let (from_z, from_y) = source(x, z);
-                        *to = image.row(from_z, from_y)[y];
+            let last = rows.end.min(first + SIDE).min((z + 1) * ny);
+            for left in (0..nx).step_by(SIDE) {
+                let right = nx.min(left + SIDE);
+                let height = last - first;
+                let y = first - z * ny;
+                // Whole cache lines of the image, one row after the other; then the tile's columns.
+                let corner = image.row(z, left)[y];
+                let mut tile = [[corner; SIDE]; SIDE];
+                for (line, x) in tile.iter_mut().zip(left..right) {
+                    line[..height].copy_from_slice(&image.row(z, x)[y..y + height]);
+                }
+                for (column, row) in (first..last).enumerate() {
+                    let to = &mut band.row(row)[left..right];
+                    for (to, line) in to.iter_mut().zip(&tile) {
+                        *to = line[column];
                     }
                 }
             }

@@ -16,6 +16,7 @@ mod tests;
 use super::arms::{to_real, to_same};
 use super::image::{Image, ImageMut};
 use super::lanes::{Float, Level};
+use super::share::{band_height, for_bands};
 use super::{Pixel, Real, View, ViewMut};
 use extreme::Runs;
 use median::Square;
@@ -25,6 +26,10 @@ use warploom_flow::flow::{Combine, Footprint, Prim};
 
 /// Bytes of lines that stay in the second cache with room to spare.
 const RING: usize = 256 << 10;
+
+/// Elements that a network of comparisons is made for: its size grows faster than their number, and
+/// where one pixel's elements are partitioned alone does not.
+const NETWORK: usize = 1024;
 
 /// Offsets as lines and columns.
 #[derive(Clone, Debug)]
@@ -68,6 +73,7 @@ enum Work {
     Extreme { runs: Runs, greatest: bool },
     Median { square: Square, rank: usize },
     Rank { network: Network, rank: usize },
+    Partition { rank: usize },
 }
 
 impl Around {
@@ -104,6 +110,7 @@ impl Around {
                 let rank = *rank as usize;
                 let work = match Square::of(lined.reach, lined.places.len(), rank) {
                     Some(square) => Work::Median { square, rank },
+                    None if lined.places.len() > NETWORK => Work::Partition { rank },
                     None => Work::Rank {
                         network: Network::new(&lined.places, lines, rx, rank),
                         rank,
@@ -145,6 +152,11 @@ impl Around {
             Work::Median { square, rank } => to_same!(source, target, a, out => {
                 square.run(level, a, reach, boundary, out, |band| {
                     rank::aside(a, &self.lined, *rank, boundary, band)
+                });
+            }),
+            Work::Partition { rank } => to_same!(source, target, a, out => {
+                for_bands(out, band_height(a.dims()[2]), &|mut band| {
+                    naive::ranks(a, &self.lined, *rank, boundary, &mut band);
                 });
             }),
             Work::Rank { network, rank } => to_same!(source, target, a, out => {

@@ -1,5 +1,5 @@
-//! Neighbourhoods gathered pixel by pixel: what the fast ways are held against, and where NaN has
-//! to be sorted in among `f64`.
+//! Neighbourhoods gathered pixel by pixel: what the fast ways are held against, the way for very
+//! large ones, and where NaN has to be sorted in among `f64`.
 
 use std::cmp::Ordering;
 
@@ -45,18 +45,20 @@ pub(super) fn each<T: Pixel, U: Pixel>(
     let reach = lined.reach.map(|n| n as i64);
     let height = 2 * reach[1] + 1;
     let mut window = vec![T::ZERO; lined.places.len()];
+    let mut lines: Vec<Option<&[T]>> = Vec::with_capacity(lined.places.len());
     for row in band.rows() {
         let (z, y) = (row as i64 / dims[1], row as i64 % dims[1]);
+        lines.clear();
+        lines.extend(lined.places.iter().map(|&(line, _)| {
+            let z = boundary.source(z + line as i64 / height - reach[0], dims[0])?;
+            let y = boundary.source(y + line as i64 % height - reach[1], dims[1])?;
+            Some(image.row(z as usize, y as usize))
+        }));
         for (x, to) in band.row(row).iter_mut().enumerate() {
-            for (element, &(line, dx)) in window.iter_mut().zip(&lined.places) {
-                let at = [
-                    z + line as i64 / height - reach[0],
-                    y + line as i64 % height - reach[1],
-                    x as i64 + dx as i64 - reach[2],
-                ];
-                let [z, y, x] = [0, 1, 2].map(|axis| boundary.source(at[axis], dims[axis]));
-                *element = match (z, y, x) {
-                    (Some(z), Some(y), Some(x)) => image.row(z as usize, y as usize)[x as usize],
+            for ((element, line), &(_, dx)) in window.iter_mut().zip(&lines).zip(&lined.places) {
+                let x = boundary.source(x as i64 + dx as i64 - reach[2], dims[2]);
+                *element = match (line, x) {
+                    (Some(line), Some(x)) => line[x as usize],
                     _ => T::ZERO,
                 };
             }

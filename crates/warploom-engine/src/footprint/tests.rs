@@ -190,3 +190,16 @@ fn medians_of_small_squares_are_those_of_sorted_pixels() {
         }
     }
 }
+
+#[test]
+fn very_large_neighbourhoods_are_no_networks() {
+    let footprint = Footprint::Box([0, 16, 16]);
+    let prim = Prim::Rank {
+        footprint,
+        rank: 500,
+        boundary: Boundary::Reflect,
+    };
+    let around = Around::new(&prim).unwrap();
+    assert!(matches!(around.work, Work::Partition { rank: 500 }));
+    agrees::<f32>(&prim, [1, 3, 5], 2);
+}

@@ -38,7 +38,7 @@ fn stand_out(gain: f32) -> Flow {
 }
 
 fn run(device: &CheckedDevice, pixels: &[u16]) -> anyhow::Result<Vec<f32>> {
-    let program = Program::new(stand_out(2.5), device.info());
+    let program = Program::new(&stand_out(2.5), device.info());
     let loaded = Loader::new(device.clone(), Math::Strict).load(program)?;
     let results = loaded.run(device, &[bytemuck::cast_slice(pixels)])?;
     Ok(bytemuck::pod_collect_to_vec(&results[0]))

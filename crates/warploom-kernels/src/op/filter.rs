@@ -145,7 +145,10 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "convolve",
         summary: "convolution with a kernel image",
         formula: "sum over k of kernel[k]*a[i + n//2 - k], n the kernel's extents",
-        notes: &["the kernel may be larger than the image"],
+        notes: &[
+            "the kernel may be larger than the image",
+            "the ulp is that of the largest sum of the terms' magnitudes: many terms may cancel",
+        ],
         inputs: &[
             input("image", Role::Image, "the image"),
             input(

@@ -18,7 +18,10 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "fft_convolve",
         summary: "convolution with a large kernel image",
         formula: "sum over k of kernel[k]*a[i + n//2 - k], n the kernel's extents, by Fourier transform",
-        notes: &["the numbers of `convolve`; its cost hardly depends on the kernel's size"],
+        notes: &[
+            "the numbers of `convolve`; its cost hardly depends on the kernel's size",
+            "the ulp is that of the largest sum of the terms' magnitudes: many terms may cancel",
+        ],
         inputs: &[
             input("image", Role::Image, "the image"),
             input(

@@ -76,6 +76,10 @@ pub(super) static OPS: &[OpInfo] = &[
     OpInfo {
         name: "threshold_yen",
         summary: "threshold by correlation",
+        notes: &[
+            "as in scikit-image, integer images have one bin per value from their smallest to their largest",
+            "an image of one value: the mask is empty, but full for f32 and f64, as in scikit-image",
+        ],
         formula: "a > t, t the bin with the largest Yen criterion log((P1*(1-P1))^2 / (S1*S2))",
         reference: "a > skimage.filters.threshold_yen(a, bins)",
         ..THRESHOLD

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warploom_core::{
-    BackendId, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, LoadError, MemoryKind, Result,
+    BackendId, CodeCache, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, LoadError,
+    MemoryKind, Result,
 };
 
 use crate::context::Context;
@@ -19,20 +20,45 @@ use crate::{ID, KINDS, probe};
 pub struct CudaBackend {
     driver: &'static Driver,
     nvrtc: NvrtcChoice,
+    cache: Option<CodeCache>,
 }
 
 impl CudaBackend {
-    /// Finds the driver and starts it. A driver without a device is fine: it lists none.
+    /// Finds the driver and starts it. A driver without a device is fine: it lists none. What NVRTC
+    /// compiled is kept in `.cache/warploom/cuda` of the user's home directory, if there is one.
     ///
     /// # Errors
     /// Absent without a driver; broken when it lacks an entry point or does not start.
     pub fn load() -> Result<Self, LoadError> {
         let driver = Driver::load()?;
         driver.init().map_err(|status| broken(driver, status))?;
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
         Ok(Self {
             driver,
             nvrtc: NvrtcChoice::default(),
+            cache: home.map(|home| CodeCache::new(home.join(".cache/warploom/cuda"))),
         })
+    }
+
+    /// The same keeping compiled kernels in `dir`, which is made when needed.
+    ///
+    /// What is found there is run, so nobody else should be able to write to it. A kernel that
+    /// cannot be read or written there is compiled; it is never an error.
+    #[must_use]
+    pub fn with_cache_dir(self, dir: impl Into<PathBuf>) -> Self {
+        Self {
+            cache: Some(CodeCache::new(dir)),
+            ..self
+        }
+    }
+
+    /// The same keeping nothing on disk.
+    #[must_use]
+    pub fn without_cache(self) -> Self {
+        Self {
+            cache: None,
+            ..self
+        }
     }
 
     /// The same with NVRTC taken from this file instead of the usual names, which is looked for
@@ -106,7 +132,7 @@ impl GpuBackend for CudaBackend {
         let context = Context::retain(driver, id, found.handle())?;
         info.free_memory = context.memory().ok().map(|(free, _)| free);
         tracing::debug!(device = %id, name = info.name, capability, "opened");
-        let opened = Opened::new(context, capability, self.nvrtc.clone())?;
+        let opened = Opened::new(context, capability, self.nvrtc.clone(), self.cache.clone())?;
         Ok(Arc::new(CudaDevice::new(info, opened)))
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use warploom_core::{
-    Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc,
-    Result,
+    Buffer, CodeCache, Device, DeviceInfo, Kernel, KernelSource, MemoryKind, MemoryUse, Queue,
+    QueueDesc, Result,
 };
 
 use crate::buffer::CudaBuffer;
@@ -24,6 +24,7 @@ pub(crate) struct Opened {
     /// Compute capability, 75 for 7.5.
     capability: u32,
     nvrtc: NvrtcChoice,
+    cache: Option<CodeCache>,
 }
 
 impl Opened {
@@ -31,6 +32,7 @@ impl Opened {
         context: Arc<Context>,
         capability: u32,
         nvrtc: NvrtcChoice,
+        cache: Option<CodeCache>,
     ) -> Result<Arc<Self>> {
         Ok(Arc::new(Self {
             clock: Clock::start(&context)?,
@@ -38,6 +40,7 @@ impl Opened {
             lanes: Mutex::default(),
             capability,
             nvrtc,
+            cache,
         }))
     }
 
@@ -55,6 +58,11 @@ impl Opened {
 
     pub(crate) fn nvrtc(&self) -> &NvrtcChoice {
         &self.nvrtc
+    }
+
+    /// Where compiled kernels are kept.
+    pub(crate) fn cache(&self) -> Option<&CodeCache> {
+        self.cache.as_ref()
     }
 
     /// Remembers a lane, to ask it for memory later.

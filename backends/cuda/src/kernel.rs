@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::device::Opened;
 use crate::handle::Foreign;
 use crate::module::{Module, ModuleError};
-use crate::nvrtc::{Nvrtc, NvrtcError};
+use crate::nvrtc::{Nvrtc, NvrtcError, Target};
 
 /// A compiled kernel and the module it lives in.
 #[derive(Debug)]
@@ -75,31 +75,39 @@ fn compile(opened: &Opened, source: &KernelSource<'_>, code: &str) -> Result<Mod
     let capability = opened.capability();
     let build = |error: NvrtcError| build_error(context, name, &error);
     let target = nvrtc.ptx_target(capability).map_err(build)?;
-    let ptx = nvrtc
-        .compile(code, name, target, source.math())
-        .map_err(build)?;
+    let ptx = compiled(opened, nvrtc, source, code, target).map_err(build)?;
     let refused = match Module::load(context, &ptx) {
         Err(error) if error.asks_for_machine_code() => error,
         other => return other.map_err(|error| error.about(context, name)),
     };
     tracing::debug!(kernel = name, ?refused, "the driver does not take the PTX");
-    machine_code(nvrtc, capability, source, code)
+    let target = nvrtc.cubin_target(capability);
+    target
+        .map(|target| compiled(opened, nvrtc, source, code, target))
+        .transpose()
         .map_err(build)?
         .map_or(Err(refused), |cubin| Module::load(context, &cubin))
         .map_err(|error: ModuleError| error.about(context, name))
 }
 
-/// The kernel as machine code, if NVRTC can make some for this device.
-fn machine_code(
+/// What NVRTC makes of a source for a target: kept from an earlier run, or made now. It depends on
+/// nothing else, so a card or a driver that changes has no say.
+fn compiled(
+    opened: &Opened,
     nvrtc: &Nvrtc,
-    capability: u32,
     source: &KernelSource<'_>,
     code: &str,
-) -> Result<Option<Vec<u8>>, NvrtcError> {
-    let target = nvrtc.cubin_target(capability);
-    target
-        .map(|target| nvrtc.compile(code, source.name(), target, source.math()))
-        .transpose()
+    target: Target,
+) -> Result<Vec<u8>, NvrtcError> {
+    let key = nvrtc.key(code, source.name(), target, source.math());
+    if let Some(kept) = opened.cache().and_then(|cache| cache.load(&key)) {
+        return Ok(kept);
+    }
+    let made = nvrtc.compile(code, source.name(), target, source.math())?;
+    if let Some(cache) = opened.cache() {
+        cache.store(&key, &made);
+    }
+    Ok(made)
 }
 
 fn build_error(context: &Context, kernel: &str, error: &NvrtcError) -> DeviceError {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
-use warploom_core::Math;
+use warploom_core::{CodeKey, Math};
 
 /// The names under which the library is looked for, newest first after the unversioned one.
 /// Wheels and run-time packages have only the versioned names.
@@ -292,6 +292,15 @@ impl Nvrtc {
         }
         self.check("nvrtcCompileProgram", code)?;
         program.read(output)
+    }
+
+    /// Everything that decides what [`compile`](Self::compile) makes.
+    pub(crate) fn key(&self, source: &str, name: &str, target: Target, math: Math) -> CodeKey {
+        let (major, minor) = self.version;
+        let compiler = format!("NVRTC {major}.{minor} {target:?}");
+        let mut parts = vec![compiler.as_bytes(), name.as_bytes(), source.as_bytes()];
+        parts.extend(switches(math).iter().map(|switch| switch.to_bytes()));
+        CodeKey::new(&parts)
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<(), NvrtcError> {

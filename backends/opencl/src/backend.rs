@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warploom_core::{
-    BackendId, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, LoadError, MemoryKind, Result,
+    BackendId, CodeCache, Device, DeviceError, DeviceId, DeviceInfo, GpuBackend, LoadError,
+    MemoryKind, Result,
 };
 
-use crate::cache::BinaryCache;
 use crate::device::OpenClDevice;
 use crate::{cl, error, probe};
 
 /// OpenCL on this machine.
 #[derive(Debug)]
 pub struct OpenClBackend {
-    cache: Option<BinaryCache>,
+    cache: Option<CodeCache>,
 }
 
 impl OpenClBackend {
@@ -31,7 +31,7 @@ impl OpenClBackend {
         }
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         Ok(Self {
-            cache: home.map(|home| BinaryCache::new(home.join(".cache/warploom/opencl"))),
+            cache: home.map(|home| CodeCache::new(home.join(".cache/warploom/opencl"))),
         })
     }
 
@@ -42,7 +42,7 @@ impl OpenClBackend {
     #[must_use]
     pub fn with_cache_dir(self, dir: impl Into<PathBuf>) -> Self {
         Self {
-            cache: Some(BinaryCache::new(dir.into())),
+            cache: Some(CodeCache::new(dir)),
         }
     }
 

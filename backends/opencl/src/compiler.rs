@@ -5,9 +5,8 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-use warploom_core::{DeviceError, KernelCode, KernelSource, Math, Result};
+use warploom_core::{CodeCache, CodeKey, DeviceError, KernelCode, KernelSource, Math, Result};
 
-use crate::cache::{BinaryCache, Key};
 use crate::cl;
 use crate::device::Opened;
 use crate::error::Driven;
@@ -18,16 +17,16 @@ use crate::kernel::build_error;
 pub(crate) struct Compiler {
     fingerprint: String,
     rounds_correctly: bool,
-    cache: Option<BinaryCache>,
+    cache: Option<CodeCache>,
     /// Programs some kernel still uses.
-    built: Mutex<HashMap<Key, Weak<cl::Program>>>,
+    built: Mutex<HashMap<CodeKey, Weak<cl::Program>>>,
 }
 
 impl Compiler {
     pub(crate) fn new(
         fingerprint: String,
         rounds_correctly: bool,
-        cache: Option<BinaryCache>,
+        cache: Option<CodeCache>,
     ) -> Self {
         Self {
             fingerprint,
@@ -51,7 +50,7 @@ impl Compiler {
             return Err(DeviceError::unsupported(opened.id, what));
         };
         let (text, options) = (text(code, source.math()), self.options(source.math()));
-        let key = Key::new(&[
+        let key = CodeKey::new(&[
             self.fingerprint.as_bytes(),
             options.to_bytes(),
             text.as_bytes(),
@@ -79,7 +78,7 @@ impl Compiler {
         }
     }
 
-    fn load(&self, opened: &Opened, key: &Key, options: &CStr) -> Option<cl::Program> {
+    fn load(&self, opened: &Opened, key: &CodeKey, options: &CStr) -> Option<cl::Program> {
         let binary = self.cache.as_ref()?.load(key)?;
         let build = || -> Driven<cl::Program> {
             let program = cl::Program::from_binary(&opened.context, opened.device, &binary)?;
@@ -99,7 +98,7 @@ impl Compiler {
         source: &KernelSource<'_>,
         text: &str,
         options: &CStr,
-        key: &Key,
+        key: &CodeKey,
     ) -> Result<cl::Program> {
         let start = Instant::now();
         let program = cl::Program::from_source(&opened.context, text)
@@ -128,7 +127,7 @@ impl Compiler {
         Ok(program)
     }
 
-    fn built(&self) -> MutexGuard<'_, HashMap<Key, Weak<cl::Program>>> {
+    fn built(&self) -> MutexGuard<'_, HashMap<CodeKey, Weak<cl::Program>>> {
         self.built.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

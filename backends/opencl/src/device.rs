@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warploom_core::memory::OPENCL_PINNED;
 use warploom_core::{
-    Account, Buffer, Caps, Device, DeviceError, DeviceId, DeviceInfo, Kernel, KernelSource,
-    MemoryKind, MemoryUse, Queue, QueueDesc, Result,
+    Account, Buffer, Caps, CodeCache, Device, DeviceError, DeviceId, DeviceInfo, Kernel,
+    KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc, Result,
 };
 
 use crate::buffer::OpenClBuffer;
-use crate::cache::BinaryCache;
 use crate::cl;
 use crate::compiler::Compiler;
 use crate::error::{Driven, Failure};
@@ -73,7 +72,7 @@ pub(crate) struct OpenClDevice {
 }
 
 impl OpenClDevice {
-    pub(crate) fn open(found: Found, cache: Option<BinaryCache>) -> Result<Self> {
+    pub(crate) fn open(found: Found, cache: Option<CodeCache>) -> Result<Self> {
         let id = found.info.id;
         let create = || {
             let context = cl::Context::create(found.platform, found.device)?;

@@ -16,7 +16,6 @@
 
 mod backend;
 mod buffer;
-mod cache;
 mod cl;
 mod compiler;
 mod device;

@@ -10,6 +10,7 @@ mod calls;
 mod codes;
 mod faults;
 mod flight;
+mod kept;
 mod leases;
 mod loss;
 mod memory;

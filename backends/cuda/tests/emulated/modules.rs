@@ -81,6 +81,7 @@ fn a_driver_that_is_older_than_the_code_says_so(#[context] test: Context) {
         work(&device).expect("older code loads");
         // CUDA C is then tried as machine code, which is refused too, and the error says that.
         let backend = CudaBackend::load().expect("the emulator loads");
+        let backend = backend.without_cache();
         let device = CheckedDevice::new(backend.open(0).expect("it opens"));
         if device.info().languages.len() == 2 {
             let code = "extern \"C\" __global__ void one(float* out) { out[0] = 1; }";

@@ -1,4 +1,4 @@
-//! Compiled programs on disk.
+//! Compiled code on disk, for backends whose compilers take long.
 //!
 //! A file is named by a hash of everything the binary depends on, and holds that everything too: a
 //! binary is used only when it is an exact match, so the hash need not withstand an attacker, only
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-const MAGIC: [u8; 8] = *b"wl-clbin";
+const MAGIC: [u8; 8] = *b"wl-code\0";
 const VERSION: u32 = 1;
 const HEADER: usize = 8 + 4 + 8 + 8 + 16;
-const ENDING: &str = "clbin";
+const ENDING: &str = "code";
 const UNFINISHED: &str = "part";
 
 /// When the files together pass this, the oldest go. Drivers change, and nobody asks again for what
@@ -31,17 +31,18 @@ const MOST_BYTES: u64 = 256 << 20;
 /// An unfinished file this old has lost its writer.
 const ABANDONED: Duration = Duration::from_hours(1);
 
-/// Everything a binary depends on.
+/// Everything a binary depends on: the source, and whatever else changes what a compiler makes of
+/// it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Key {
+pub struct CodeKey {
     material: Vec<u8>,
     hash: u128,
 }
 
-impl Key {
+impl CodeKey {
     /// The key of these parts. Each is stored with its length, so that no two lists of parts give
     /// the same key.
-    pub(crate) fn new(parts: &[&[u8]]) -> Self {
+    pub fn new(parts: &[&[u8]]) -> Self {
         let mut material = Vec::new();
         for part in parts {
             material.extend((part.len() as u64).to_le_bytes());
@@ -56,7 +57,7 @@ impl Key {
     }
 }
 
-impl Hash for Key {
+impl Hash for CodeKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.hash.hash(state);
     }
@@ -73,19 +74,21 @@ fn fnv1a(parts: &[&[u8]]) -> u128 {
     })
 }
 
-/// A directory of binaries.
+/// A directory of binaries. What is found there is run, so nobody else should be able to write to
+/// it; it is made so.
 #[derive(Clone, Debug)]
-pub(crate) struct BinaryCache {
+pub struct CodeCache {
     dir: PathBuf,
 }
 
-impl BinaryCache {
-    pub(crate) fn new(dir: PathBuf) -> Self {
-        Self { dir }
+impl CodeCache {
+    /// In this directory, which is made when it is needed.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
     }
 
     /// The binary stored under exactly this key.
-    pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
+    pub fn load(&self, key: &CodeKey) -> Option<Vec<u8>> {
         let path = self.dir.join(key.file_name());
         let file = fs::read(&path).ok()?;
         let binary = unpack(&file, key);
@@ -96,7 +99,7 @@ impl BinaryCache {
     }
 
     /// Keeps a binary, if that is possible.
-    pub(crate) fn store(&self, key: &Key, binary: &[u8]) {
+    pub fn store(&self, key: &CodeKey, binary: &[u8]) {
         let path = self.dir.join(key.file_name());
         if let Err(error) = self.write(&path, &pack(key, binary)) {
             tracing::debug!(path = %path.display(), %error, "binary not kept");
@@ -152,7 +155,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-fn pack(key: &Key, binary: &[u8]) -> Vec<u8> {
+fn pack(key: &CodeKey, binary: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(HEADER + key.material.len() + binary.len());
     file.extend(MAGIC);
     file.extend(VERSION.to_le_bytes());
@@ -165,7 +168,7 @@ fn pack(key: &Key, binary: &[u8]) -> Vec<u8> {
 }
 
 /// The binary inside `file`, if the file is whole and belongs to `key`.
-fn unpack<'f>(file: &'f [u8], key: &Key) -> Option<&'f [u8]> {
+fn unpack<'f>(file: &'f [u8], key: &CodeKey) -> Option<&'f [u8]> {
     let (magic, rest) = file.split_first_chunk::<8>()?;
     let (version, rest) = rest.split_first_chunk::<4>()?;
     let (key_len, rest) = rest.split_first_chunk::<8>()?;
@@ -215,13 +218,13 @@ fn tidy(dir: &Path, most: u64, now: SystemTime) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn key(text: &str) -> Key {
-        Key::new(&[text.as_bytes(), b"options"])
+    fn key(text: &str) -> CodeKey {
+        CodeKey::new(&[text.as_bytes(), b"options"])
     }
 
-    fn cache() -> (tempfile::TempDir, BinaryCache) {
+    fn cache() -> (tempfile::TempDir, CodeCache) {
         let dir = tempfile::tempdir().unwrap();
-        let cache = BinaryCache::new(dir.path().join("deep/down"));
+        let cache = CodeCache::new(dir.path().join("deep/down"));
         (dir, cache)
     }
 
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn keys_do_not_run_together() {
-        assert_ne!(Key::new(&[b"ab", b"c"]), Key::new(&[b"a", b"bc"]));
+        assert_ne!(CodeKey::new(&[b"ab", b"c"]), CodeKey::new(&[b"a", b"bc"]));
         assert_ne!(key("a"), key("b"));
         assert_eq!(key("a"), key("a"));
     }
@@ -282,7 +285,7 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_be_is_no_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let cache = BinaryCache::new(file.path().join("below a file"));
+        let cache = CodeCache::new(file.path().join("below a file"));
         cache.store(&key("a"), b"binary");
         assert_eq!(cache.load(&key("a")), None);
     }
@@ -343,6 +346,84 @@ mod tests {
         assert!(cache.load(&key("new")).is_some());
         assert!(cache.dir.join("notes.txt").exists());
         assert!(!cache.dir.join("7-7.part").exists());
+    }
+
+    const CHILD: &str = "WARPLOOM_TEST_CODE_CACHE";
+
+    /// Large enough that a writer is mostly inside a write.
+    fn large(fill: u8) -> Vec<u8> {
+        vec![fill; 3 << 20]
+    }
+
+    /// What the next test starts and kills; on its own it writes once.
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a variable reaches through the harness"
+    )]
+    fn a_writer_writes() {
+        let (_dir, own) = cache();
+        let given = std::env::var_os(CHILD).map(CodeCache::new);
+        let cache = given.as_ref().unwrap_or(&own);
+        for fill in 0..=u8::MAX {
+            cache.store(&key("a"), &large(fill));
+            if given.is_none() {
+                break;
+            }
+        }
+        assert!(cache.load(&key("a")).is_some());
+    }
+
+    #[test]
+    fn a_killed_writer_leaves_a_whole_file_or_none() {
+        let (_dir, cache) = cache();
+        let (mut found, mut torn) = (0, 0);
+        for turn in 0..8 {
+            let mut writer = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "code_cache::tests::a_writer_writes"])
+                .env(CHILD, &cache.dir)
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            // Later each time, and at the latest when it has begun.
+            let begun = SystemTime::now();
+            while !cache.dir.exists() && begun.elapsed().unwrap() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(1 + 5 * turn));
+            writer.kill().unwrap();
+            writer.wait().unwrap();
+            if let Some(binary) = cache.load(&key("a")) {
+                assert_eq!(binary, large(binary[0]));
+                found += 1;
+            }
+            let names = fs::read_dir(&cache.dir).unwrap();
+            torn += names
+                .filter(|it| it.as_ref().unwrap().path().extension() == Some(UNFINISHED.as_ref()))
+                .count();
+        }
+        println!("{found} times a file, {torn} unfinished ones seen");
+        // Whatever they left, the next one keeps its own.
+        cache.store(&key("a"), b"mine");
+        assert_eq!(cache.load(&key("a")).as_deref(), Some(&b"mine"[..]));
+        tidy(&cache.dir, MOST_BYTES, SystemTime::now() + 2 * ABANDONED).unwrap();
+        let left = fs::read_dir(&cache.dir).unwrap().count();
+        assert_eq!(left, 1, "what was abandoned is gone");
+    }
+
+    #[test]
+    fn a_file_cut_short_on_disk_is_written_anew() {
+        let (_dir, cache) = cache();
+        cache.store(&key("a"), b"some binary");
+        let path = cache.dir.join(key("a").file_name());
+        let whole = fs::metadata(&path).unwrap().len();
+        for len in [0, 1, whole / 2, whole - 1] {
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_len(len).unwrap();
+            assert_eq!(cache.load(&key("a")), None, "cut to {len}");
+            cache.store(&key("a"), b"some binary");
+            assert!(cache.load(&key("a")).is_some());
+        }
     }
 
     #[cfg(unix)]

@@ -1,11 +1,14 @@
 //! Kernels of every template, for compilers that check without running.
 
+use std::sync::Arc;
+
 use warploom_core::DType;
 
 use super::{Tuning, plan};
 use crate::Boundary;
 use crate::flow::{
-    Combine, Flow, Footprint, Prim, Project, Taps, Tile, ValueId, ValueKind, Weights,
+    Combine, Connectivity, Flow, Footprint, Prim, Project, Taps, ThresholdMethod, Tile, ValueId,
+    ValueKind, Weights,
 };
 use crate::image::ImageType;
 use crate::kernel::{KernelDef, Target};
@@ -14,7 +17,7 @@ use crate::kernel::{KernelDef, Target};
 /// them.
 pub fn samples() -> Vec<(String, KernelDef)> {
     let tuning = Tuning::gpu(Target::Cuda);
-    let mut kernels = Vec::new();
+    let (mut kernels, mut seen) = (Vec::new(), Vec::new());
     for (name, flow) in flows() {
         let launches: Vec<_> = flow
             .nodes()
@@ -27,6 +30,11 @@ pub fn samples() -> Vec<(String, KernelDef)> {
                 1 => name.clone(),
                 _ => format!("{name}_{at}"),
             };
+            // Primitives share steps, such as making memory empty.
+            if seen.contains(&launch.def) {
+                continue;
+            }
+            seen.push(Arc::clone(&launch.def));
             let mut def = KernelDef::clone(&launch.def);
             def.name.clone_from(&name);
             kernels.push((name, def));
@@ -51,6 +59,97 @@ fn one(prim: Prim, inputs: &[DType], gives: DType) -> Flow {
 fn flows() -> Vec<(String, Flow)> {
     let mut flows = filters();
     flows.extend(places());
+    flows.extend(wholes());
+    flows.extend(objects());
+    flows
+}
+
+/// One primitive over planes that gives something else than an image.
+fn giving(prim: Prim, inputs: &[DType], gives: ValueKind) -> Flow {
+    let mut flow = Flow::new();
+    let ids: Vec<ValueId> = inputs
+        .iter()
+        .map(|dtype| flow.input(ValueKind::Image(ImageType::plane(*dtype, 300, 400))))
+        .collect();
+    let output = flow.add(prim, &ids, gives);
+    flow.output(output);
+    flow
+}
+
+/// Whole images: numbers, tables and thresholds.
+fn wholes() -> Vec<(String, Flow)> {
+    let mut flows = Vec::new();
+    for dtype in [DType::U8, DType::F32, DType::F64] {
+        let flow = giving(Prim::Totals, &[dtype], ValueKind::scalars(5));
+        flows.push((format!("totals_{dtype}"), flow));
+    }
+    for (name, bins, dtype) in [
+        ("few", 256, DType::U8),
+        ("few", 256, DType::F32),
+        ("many", 70_000, DType::U16),
+    ] {
+        let prim = Prim::Histogram {
+            bins,
+            low: Some(0.0),
+            high: Some(250.0),
+        };
+        let gives = ValueKind::List {
+            dtype: DType::U32,
+            length: u64::from(bins),
+        };
+        let name = format!("histogram_{name}_{dtype}");
+        flows.push((name, giving(prim, &[dtype], gives)));
+    }
+    for dtype in [DType::U8, DType::U16, DType::I32, DType::F32, DType::F64] {
+        let prim = Prim::Percentiles {
+            q: vec![1.0, 50.0, 99.9],
+        };
+        let flow = giving(prim, &[dtype], ValueKind::scalars(3));
+        flows.push((format!("percentiles_{dtype}"), flow));
+    }
+    let methods = [
+        ThresholdMethod::Otsu,
+        ThresholdMethod::Triangle,
+        ThresholdMethod::Yen,
+        ThresholdMethod::Isodata,
+        ThresholdMethod::Mean,
+    ];
+    for method in methods {
+        for dtype in [DType::U8, DType::F32] {
+            let prim = Prim::Threshold { method, bins: 256 };
+            let name = format!("threshold_{method:?}_{dtype}").to_lowercase();
+            flows.push((name, giving(prim, &[dtype], ValueKind::scalars(1))));
+        }
+    }
+    flows
+}
+
+/// Masks and labels.
+fn objects() -> Vec<(String, Flow)> {
+    let mut flows = Vec::new();
+    let labels = DType::U32;
+    for connectivity in [Connectivity::Diamond, Connectivity::Box] {
+        let name = format!("label_{connectivity:?}").to_lowercase();
+        let prim = Prim::Label(connectivity);
+        flows.push((name, one(prim, &[DType::U8], labels)));
+    }
+    let flow = one(Prim::ClearBorder, &[labels], labels);
+    flows.push(("clear_border".into(), flow));
+    let prim = Prim::KeepSizes { least: 3, most: 99 };
+    flows.push(("keep_sizes".into(), one(prim, &[labels], labels)));
+    flows.push(("relabel".into(), one(Prim::Relabel, &[labels], labels)));
+    for dtype in [DType::U16, DType::F32, DType::F64] {
+        let prim = Prim::Statistics { columns: 13 };
+        let gives = ValueKind::scalars(1 + 50 * 13);
+        let flow = giving(prim, &[labels, dtype], gives);
+        flows.push((format!("statistics_{dtype}"), flow));
+    }
+    for dtype in [DType::F32, DType::F64] {
+        let flow = one(Prim::Distance, &[DType::U8], dtype);
+        flows.push((format!("distance_{dtype}"), flow));
+    }
+    let prim = Prim::Expand { distance: 3.5 };
+    flows.push(("expand".into(), one(prim, &[labels], labels)));
     flows
 }
 
@@ -196,6 +295,16 @@ fn places() -> Vec<(String, Flow)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_sample_is_done_by_kernels() {
+        let tuning = Tuning::gpu(Target::Cuda);
+        for (name, flow) in flows() {
+            for node in flow.nodes() {
+                assert!(plan(&flow, node, &tuning).is_some(), "{name}");
+            }
+        }
+    }
 
     #[test]
     fn every_sample_has_a_name_of_its_own_and_a_text() {

@@ -44,6 +44,11 @@ fn register(ty: Ty) -> &'static str {
     }
 }
 
+/// Signed overflow is undefined in C and wraps in ours, as unsigned numbers do in C.
+fn wrapping(sign: &str, a: &str, b: &str) -> String {
+    format!("((int)((unsigned int){a} {sign} (unsigned int){b}))")
+}
+
 impl C<'_> {
     fn head(&self) -> String {
         let (def, mut text) = (self.def, String::new());
@@ -165,10 +170,11 @@ impl Dialect for C<'_> {
 
     fn un(&self, op: Un, ty: Ty, a: &str) -> String {
         match op {
+            Un::Neg if ty == Ty::I32 => wrapping("-", "0", a),
             Un::Neg => format!("(-{a})"),
             Un::Abs if ty.is_float() => format!("{}({a})", self.function("fabs", ty)),
             Un::Abs if ty == Ty::U32 => a.to_owned(),
-            Un::Abs => format!("({a} < 0 ? -{a} : {a})"),
+            Un::Abs => format!("({a} < 0 ? {} : {a})", wrapping("-", "0", a)),
             Un::Not if ty == Ty::Bool => format!("(!{a})"),
             Un::Not => format!("(~{a})"),
             Un::Sqrt => format!("{}({a})", self.function("sqrt", ty)),
@@ -184,11 +190,27 @@ impl Dialect for C<'_> {
     }
 
     fn bin(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String {
+        match (op, ty) {
+            (Bin::Add, Ty::I32) => wrapping("+", a, b),
+            (Bin::Sub, Ty::I32) => wrapping("-", a, b),
+            (Bin::Mul, Ty::I32) => wrapping("*", a, b),
+            // Processors end a program that divides by zero, or whose quotient is too large.
+            (Bin::Div, Ty::I32) => {
+                let negative = wrapping("-", "0", a);
+                format!("({b} == 0 ? 0 : {b} == -1 ? {negative} : {a} / {b})")
+            }
+            (Bin::Rem, Ty::I32) => format!("(({b} == 0 | {b} == -1) ? 0 : {a} % {b})"),
+            (Bin::Div, Ty::U32) => format!("({b} == 0u ? 0u : {a} / {b})"),
+            (Bin::Rem, Ty::U32) => format!("({b} == 0u ? 0u : {a} % {b})"),
+            _ => self.bounded(op, ty, a, b),
+        }
+    }
+
+    fn bounded(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String {
         let sign = match op {
             Bin::Min => return format!("({b} < {a} ? {b} : {a})"),
             Bin::Max => return format!("({b} > {a} ? {b} : {a})"),
-            // Signed overflow is undefined in C and wraps in ours.
-            Bin::Shl if ty == Ty::I32 => return format!("(int)((unsigned int){a} << {b})"),
+            Bin::Shl if ty == Ty::I32 => return wrapping("<<", a, b),
             Bin::Add => "+",
             Bin::Sub => "-",
             Bin::Mul => "*",

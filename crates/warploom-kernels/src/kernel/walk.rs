@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::def::{Atomic, KernelDef, Place, Stmt, Work};
-use crate::expr::{Bin, Id, Node, Ty, Un};
+use crate::expr::{Bin, Datum, Id, Node, Ty, Un};
 
 /// How a language says things.
 pub(super) trait Dialect {
@@ -15,6 +15,9 @@ pub(super) trait Dialect {
     fn un(&self, op: Un, ty: Ty, a: &str) -> String;
     /// An operation of two operands; `ty` is the operands'.
     fn bin(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String;
+    /// The same where the result is known to be in range and, of a quotient, the divisor is known
+    /// not to be 0 or -1.
+    fn bounded(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String;
     /// `a * b + c`, rounded once.
     fn fma(&self, ty: Ty, a: &str, b: &str, c: &str) -> String;
     /// A choice.
@@ -41,6 +44,24 @@ pub(super) trait Dialect {
     fn barrier(&self) -> &'static str;
 }
 
+/// An expression to be written, and what is known of its result.
+#[derive(Clone, Copy)]
+enum Root {
+    /// Nothing.
+    Any(Id),
+    /// It is an element's number or the end of a loop, so sums and products that it is made of stay
+    /// in range. A compiler that knows this turns loops over elements into vector code.
+    Bounded(Id),
+}
+
+impl Root {
+    fn id(self) -> Id {
+        match self {
+            Self::Any(id) | Self::Bounded(id) => id,
+        }
+    }
+}
+
 /// Writes a body.
 pub(super) struct Walk<'a, D> {
     def: &'a KernelDef,
@@ -48,6 +69,20 @@ pub(super) struct Walk<'a, D> {
     text: String,
     depth: usize,
     temps: u32,
+    /// For every node, what is known of it in the statement being written.
+    parts: Vec<Part>,
+    /// The types of local variables.
+    locals: Vec<Ty>,
+}
+
+/// A node in a statement.
+#[derive(Clone, Default)]
+struct Part {
+    seen: bool,
+    uses: u32,
+    /// May the result be out of range?
+    any: bool,
+    text: String,
 }
 
 /// Without parentheses around all of it: compilers warn of two pairs.
@@ -73,12 +108,22 @@ const LONG: usize = 120;
 
 impl<'a, D: Dialect> Walk<'a, D> {
     pub(super) fn new(def: &'a KernelDef, dialect: D) -> Self {
+        let mut locals = Vec::new();
+        for (node, ty) in &def.nodes {
+            if let Node::Local(number, _) = node {
+                let number = *number as usize;
+                locals.resize(locals.len().max(number + 1), Ty::I32);
+                locals[number] = *ty;
+            }
+        }
         Self {
             def,
             dialect,
             text: String::new(),
             depth: 1,
             temps: 0,
+            parts: vec![Part::default(); def.nodes.len()],
+            locals,
         }
     }
 
@@ -108,40 +153,55 @@ impl<'a, D: Dialect> Walk<'a, D> {
     }
 
     fn one(&mut self, id: Id) -> String {
-        let [text] = self.values([id]);
+        let [text] = self.values([Root::Any(id)]);
         text
     }
 
+    /// Everything some expressions are made of, operands first. Kernels have thousands of nodes
+    /// and statements, so a statement looks at its own nodes only.
+    fn parts(&mut self, roots: impl Iterator<Item = Id>) -> Vec<Id> {
+        let mut parts: Vec<Id> = Vec::new();
+        let mut todo: Vec<Id> = roots.collect();
+        while let Some(id) = todo.pop() {
+            if !std::mem::replace(&mut self.parts[id as usize].seen, true) {
+                parts.push(id);
+                todo.extend(self.def.nodes[id as usize].0.operands());
+            }
+        }
+        parts.sort_unstable();
+        parts
+    }
+
     /// The text of some expressions; shared parts are named first.
-    fn values<const N: usize>(&mut self, roots: [Id; N]) -> [String; N] {
-        let top = roots.iter().copied().max().unwrap_or(0) as usize;
-        let mut uses = vec![0_u32; top + 1];
+    fn values<const N: usize>(&mut self, roots: [Root; N]) -> [String; N] {
+        let parts = self.parts(roots.iter().map(|root| root.id()));
         for root in roots {
-            uses[root as usize] += 1;
+            let part = &mut self.parts[root.id() as usize];
+            part.uses += 1;
+            part.any |= matches!(root, Root::Any(_));
         }
-        for id in (0..=top).rev() {
-            if uses[id] == 0 {
-                continue;
-            }
-            let (node, _) = self.def.nodes[id];
+        for id in parts.iter().rev() {
+            let (node, ty) = self.def.nodes[*id as usize];
             // These write an operand twice.
-            let twice = matches!(
-                node,
-                Node::Bin(Bin::Min | Bin::Max, ..) | Node::Un(Un::Abs | Un::IsNan, _)
-            );
+            let twice = match node {
+                Node::Bin(Bin::Div | Bin::Rem, ..) => ty.is_int(),
+                Node::Bin(Bin::Min | Bin::Max, ..) | Node::Un(Un::Abs | Un::IsNan, _) => true,
+                _ => false,
+            };
+            let linear = matches!(node, Node::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..));
+            let any = self.parts[*id as usize].any || !linear;
             for operand in node.operands() {
-                uses[operand as usize] += if twice { 2 } else { 1 };
+                let part = &mut self.parts[operand as usize];
+                part.uses += if twice { 2 } else { 1 };
+                part.any |= any;
             }
         }
-        let mut texts: Vec<String> = vec![String::new(); top + 1];
-        for id in 0..=top {
-            if uses[id] == 0 {
-                continue;
-            }
-            let (node, ty) = self.def.nodes[id];
-            let text = self.node(node, &texts);
+        for id in &parts {
+            let (node, ty) = self.def.nodes[*id as usize];
+            let text = self.node(node, self.parts[*id as usize].any);
             let leaf = node.operands().next().is_none();
-            texts[id] = if leaf || (uses[id] == 1 && text.len() < LONG) {
+            let single = self.parts[*id as usize].uses == 1;
+            self.parts[*id as usize].text = if leaf || (single && text.len() < LONG) {
                 text
             } else {
                 let name = format!("t{}", self.temps);
@@ -151,17 +211,38 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 name
             };
         }
-        roots.map(|root| texts[root as usize].clone())
+        let texts = roots.map(|root| self.parts[root.id() as usize].text.clone());
+        for id in parts {
+            self.parts[id as usize] = Part::default();
+        }
+        texts
     }
 
-    fn node(&self, node: Node, texts: &[String]) -> String {
-        let of = |id: Id| texts[id as usize].as_str();
+    /// Is it a divisor that neither is 0 nor makes a quotient too large?
+    fn divides_well(&self, id: Id) -> bool {
+        match self.def.nodes[id as usize].0 {
+            Node::Const(Ty::I32, bits) => {
+                bits != 0 && !matches!(Datum::of(Ty::I32, bits), Datum::I32(-1))
+            }
+            Node::Const(Ty::U32, bits) => bits != 0,
+            _ => false,
+        }
+    }
+
+    fn node(&self, node: Node, any: bool) -> String {
+        let of = |id: Id| self.parts[id as usize].text.as_str();
         let d = &self.dialect;
         match node {
             Node::Const(ty, bits) => d.constant(ty, bits),
             Node::Param { index, .. } => d.param(index),
             Node::Local(number, _) => format!("v{number}"),
             Node::Un(op, a) => d.un(op, self.ty(a), of(a)),
+            Node::Bin(op @ (Bin::Div | Bin::Rem), a, b) if self.divides_well(b) => {
+                d.bounded(op, self.ty(a), of(a), of(b))
+            }
+            Node::Bin(op @ (Bin::Add | Bin::Sub | Bin::Mul), a, b) if !any => {
+                d.bounded(op, self.ty(a), of(a), of(b))
+            }
             Node::Bin(op, a, b) => d.bin(op, self.ty(a), of(a), of(b)),
             Node::Fma(a, b, c) => d.fma(self.ty(a), of(a), of(b), of(c)),
             Node::Select(cond, a, b) => d.select(of(cond), of(a), of(b)),
@@ -192,12 +273,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
     }
 
     fn local_ty(&self, number: u32) -> Ty {
-        let mut nodes = self.def.nodes.iter();
-        let found = nodes.find_map(|(node, ty)| match node {
-            Node::Local(local, _) if *local == number => Some(*ty),
-            _ => None,
-        });
-        found.expect("every local variable has a node")
+        self.locals[number as usize]
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -207,7 +283,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.let_(self.ty(*id), *number, &value);
             }
             Stmt::Load(number, place, index) => {
-                let index = self.one(*index);
+                let [index] = self.values([Root::Bounded(*index)]);
                 let value = self.dialect.load(*place, &index);
                 self.let_(self.place_ty(*place), *number, &value);
             }
@@ -230,7 +306,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.line(&format!("v{var} = {value};"));
             }
             Stmt::Store(place, index, value) => {
-                let [index, value] = self.values([*index, *value]);
+                let [index, value] = self.values([Root::Bounded(*index), Root::Any(*value)]);
                 let line = self.dialect.store(*place, &index, &value);
                 self.line(&line);
             }
@@ -239,7 +315,8 @@ impl<'a, D: Dialect> Walk<'a, D> {
                     Atomic::CompareExchange(old) => *old,
                     _ => *value,
                 };
-                let [index, value, old] = self.values([*index, *value, old]);
+                let roots = [Root::Bounded(*index), Root::Any(*value), Root::Any(old)];
+                let [index, value, old] = self.values(roots);
                 let was = self.dialect.atomic(*op, *place, &index, &value, &old);
                 self.let_(self.place_ty(*place), *number, &was);
             }
@@ -254,7 +331,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.line("}");
             }
             Stmt::For(number, from, to, step, block) => {
-                let [from, to, step] = self.values([*from, *to, *step]);
+                let [from, to, step] = self.values([*from, *to, *step].map(Root::Bounded));
                 let head = self.dialect.for_(&format!("v{number}"), &from, &to, &step);
                 self.line(&head);
                 self.inner(block);

@@ -217,6 +217,18 @@ impl Dialect for Wgsl<'_> {
     }
 
     fn bin(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String {
+        match (op, ty) {
+            (Bin::Div, Ty::I32 | Ty::U32) => {
+                let zero = self.constant(ty, 0);
+                let quotient = self.bounded(op, ty, a, b);
+                format!("select({quotient}, {zero}, {b} == {zero})")
+            }
+            // Whole numbers wrap, and a remainder by zero is zero.
+            _ => self.bounded(op, ty, a, b),
+        }
+    }
+
+    fn bounded(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String {
         if ty == Ty::F64 {
             return wide::bin(op, a, b);
         }

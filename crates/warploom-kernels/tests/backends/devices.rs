@@ -1,73 +1,10 @@
-//! The devices of the process, and cases on all of them.
+//! Cases on all devices of the process.
 
-use warploom_core::{BackendEntry, CheckedDevice, GpuBackend, Math};
 use warploom_kernels::program::{Loader, Program};
 
 use super::case::Case;
 use super::compare::{Rule, numbers, same};
-
-/// Every backend but the CPU's, and how its results are compared.
-const OTHERS: [(&BackendEntry, Rule); 2] = [
-    (&warploom_cuda::ENTRY, Rule::Bits),
-    (&warploom_wgpu::ENTRY, Rule::Ulps(1.0)),
-];
-
-fn is_required(name: &str) -> bool {
-    let text = std::env::var("WARPLOOM_REQUIRE").unwrap_or_default();
-    text.split(',').any(|word| word.trim() == name)
-}
-
-/// The backend; its absence is said, or is a failure where it is required.
-fn load(name: &str, loaded: Result<Box<dyn GpuBackend>, String>) -> Option<Box<dyn GpuBackend>> {
-    match loaded {
-        Ok(backend) => Some(backend),
-        Err(why) if is_required(name) => panic!("{name} is required: {why}"),
-        Err(why) => {
-            println!("skipped: {name}: {why}");
-            None
-        }
-    }
-}
-
-/// One device of each sort, with how it is compared.
-fn others() -> Vec<(CheckedDevice, Rule)> {
-    let mut backends: Vec<(Box<dyn GpuBackend>, Rule)> = Vec::new();
-    // Programs of the tests stay out of the user's cache.
-    let opencl = warploom_opencl::OpenClBackend::load();
-    let opencl = opencl.map(|it| Box::new(it.without_cache()) as Box<dyn GpuBackend>);
-    let opencl = opencl.map_err(|error| error.to_string());
-    backends.extend(load("opencl", opencl).map(|it| (it, Rule::Bits)));
-    for (entry, rule) in OTHERS {
-        let loaded = entry.load().map_err(|error| error.to_string());
-        backends.extend(load(entry.id().as_str(), loaded).map(|it| (it, rule)));
-    }
-    let mut devices = Vec::new();
-    for (backend, rule) in backends {
-        let name = backend.id();
-        let found = backend.probe().expect("devices are listed");
-        let mut known: Vec<String> = Vec::new();
-        for info in found {
-            // What has the same name compiles the same code.
-            if info.languages.is_empty() || known.contains(&info.name) {
-                continue;
-            }
-            known.push(info.name.clone());
-            let device = backend.open(info.id.ordinal).expect("the device opens");
-            devices.push((CheckedDevice::new(device), rule));
-        }
-        if known.is_empty() {
-            assert!(!is_required(name.as_str()), "{name} lists no device");
-            println!("skipped: {name}: it lists no device that compiles");
-        }
-    }
-    devices
-}
-
-/// The CPU, whose results are the right ones.
-pub(crate) fn cpu() -> CheckedDevice {
-    let backend = warploom_cpu::ENTRY.load().expect("there is always a CPU");
-    CheckedDevice::new(backend.open(0).expect("it opens"))
-}
+use super::rig::Rig;
 
 /// The results of a case on a device.
 fn results(loader: &Loader, case: &Case, host: bool) -> Result<Vec<Vec<u8>>, String> {
@@ -84,46 +21,60 @@ fn results(loader: &Loader, case: &Case, host: bool) -> Result<Vec<Vec<u8>>, Str
         .map_err(|error| error.to_string())
 }
 
+/// What is right: by definition where that was computed, otherwise what the CPU says.
+fn expected(cpu: &Loader, case: &Case) -> Result<Vec<Vec<f64>>, String> {
+    if let Some(known) = &case.expected {
+        let known = vec![known.clone()];
+        return check(cpu, case, &known, Rule::Bits).map(|()| known);
+    }
+    let bytes = results(cpu, case, true)?;
+    let outputs = case.flow.outputs().iter().zip(bytes);
+    let outputs = outputs.map(|(id, bytes)| numbers(case.flow.kind(*id).dtype(), &bytes));
+    Ok(outputs.collect())
+}
+
 /// Runs every case everywhere, and fails with all that went wrong.
 pub(crate) fn agree(cases: impl IntoIterator<Item = Case>) {
     let cases: Vec<Case> = cases.into_iter().collect();
-    let reference = Loader::new(cpu(), Math::Strict);
+    let rig = Rig::take();
     let mut complaints = Vec::new();
-    let mut expected: Vec<Vec<Vec<f64>>> = Vec::new();
+    let mut right: Vec<(&Case, Vec<Vec<f64>>)> = Vec::new();
     for case in &cases {
-        if let Some(known) = &case.expected {
-            let known = vec![known.clone()];
-            if let Err(why) = check(&reference, case, &known, Rule::Bits) {
-                complaints.push(format!("cpu: {}: {why}", case.name));
-            }
-            expected.push(known);
-            continue;
+        match expected(&rig.cpu, case) {
+            Ok(numbers) => right.push((case, numbers)),
+            Err(why) => complaints.push(format!("cpu: {}: {why}", case.name)),
         }
-        let bytes = results(&reference, case, true).expect("the CPU does everything");
-        let outputs = case.flow.outputs().iter().zip(bytes);
-        let outputs = outputs.map(|(id, bytes)| numbers(case.flow.kind(*id).dtype(), &bytes));
-        expected.push(outputs.collect());
     }
-    for (device, rule) in others() {
-        let id = device.info().id;
-        let loader = Loader::new(device, Math::Strict);
-        let mut wrong = 0;
-        for (case, expected) in cases.iter().zip(&expected) {
-            let rule = match rule {
-                Rule::Ulps(_) if case.strict => continue,
+    for other in &rig.others {
+        let (id, before) = (other.loader.device().info().id, other.loader.compiled());
+        let some = other.share(right.len());
+        let (mut wrong, mut left_out) = (0, 0);
+        for at in &some {
+            let (case, expected) = &right[*at];
+            let rule = match other.rule {
+                Rule::Ulps(_) if case.strict => {
+                    left_out += 1;
+                    continue;
+                }
                 Rule::Ulps(_) => Rule::Ulps(case.ulps),
                 Rule::Bits => Rule::Bits,
             };
-            if let Err(why) = check(&loader, case, expected, rule) {
+            if let Err(why) = check(&other.loader, case, expected, rule) {
                 wrong += 1;
                 complaints.push(format!("{id}: {}: {why}", case.name));
             }
         }
+        let twin = match &other.twin {
+            Some(twin) => format!(", few because it compiles as {twin} does"),
+            None if left_out > 0 => ", the others only where the same bits are promised".into(),
+            None => String::new(),
+        };
         println!(
-            "{id} ({}): {} cases, {wrong} wrong, {} kernels",
-            loader.device().info().name,
+            "{id} ({}): {} of {} cases{twin}, {wrong} wrong, {} new kernels",
+            other.loader.device().info().name,
+            some.len() - left_out,
             cases.len(),
-            loader.compiled()
+            other.loader.compiled() - before
         );
     }
     let shown: Vec<&str> = complaints.iter().take(12).map(String::as_str).collect();

@@ -9,7 +9,8 @@ use warploom_kernels::program::{Loader, Program};
 
 use super::case::{Case, DTYPES, image};
 use super::compare::{Rule, numbers, same};
-use super::devices::{agree, cpu};
+use super::devices::agree;
+use super::rig::cpu;
 
 /// One node, or a few, of a random flow.
 #[derive(Clone, Debug)]

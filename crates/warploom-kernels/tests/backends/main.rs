@@ -1,8 +1,8 @@
 //! Every primitive on every device: the same numbers as on the CPU.
 //!
 //! A case is a flow and its inputs. It runs on the CPU backend and on every other device of the
-//! process, or is computed by its definition where the case says so, and results are compared: bit for bit on OpenCL and CUDA (all NaN count as one, and so
-//! do both zeros), within a bound on wgpu. A primitive that would take the way over the host fails
+//! process, or is computed by its definition where the case says so, and results are compared: bit
+//! for bit on OpenCL and CUDA (all NaN count as one, and so do both zeros), within a bound on wgpu. A primitive that would take the way over the host fails
 //! its case, unless the case says that it may. Each file is one family; a case is a line of its
 //! table. Backends that are not there are skipped, and said to be, unless `WARPLOOM_REQUIRE` names
 //! them.
@@ -21,10 +21,12 @@ mod along;
 mod case;
 mod compare;
 mod devices;
+mod formulas;
 mod fused;
 mod objects;
 mod places;
 mod reference;
+mod rig;
 mod routes;
 mod spots;
 mod tiled;

@@ -1,80 +1,139 @@
-//! What the catalogue says of backends is what programs do.
+//! What the catalogue says of backends is what programs do, for every operation.
 
 use warploom_core::DType;
+use warploom_kernels::ImageType;
 use warploom_kernels::fuse::Fused;
 use warploom_kernels::gpu::Tuning;
 use warploom_kernels::kernel::Target;
 use warploom_kernels::lower::lower;
-use warploom_kernels::op::{Backends, Given, OpCall};
+use warploom_kernels::op::{Backends, Fallback, Given, OpCall, OpInfo, Role, ops};
 use warploom_kernels::program::Program;
 
-use super::case::image;
+use super::case::DTYPES;
 
-/// Operations on whole images and objects, with what they must be given.
-const CALLS: [&str; 26] = [
-    "totals",
-    "histogram",
-    "histogram low=3 high=9",
-    "percentiles q=1,50,99",
-    "minmax_normalize",
-    "percentile_normalize low=1 high=99",
-    "threshold_otsu",
-    "threshold_triangle",
-    "threshold_li",
-    "threshold_yen",
-    "threshold_isodata",
-    "threshold_mean",
-    "fill_holes",
-    "distance_transform",
-    "label_box",
-    "label_diamond",
-    "remove_small_labels minimum=3",
-    "remove_large_labels maximum=3 relabel=true",
-    "clear_border",
-    "expand_labels distance=3",
-    "relabel_sequential",
-    "binary_not",
-    "watershed",
-    "label_statistics",
-    "fft_convolve",
-    "phase_shift",
+/// The most operations that may be the processor's alone.
+const MOST_CPU_ONLY: usize = 8;
+
+/// Other values for parameters that change the way an operation is done.
+const VARIANTS: [(&str, &[(&str, &str)]); 9] = [
+    ("histogram", &[("low", "3"), ("high", "9")]),
+    ("percentiles", &[("q", "1,50,99")]),
+    (
+        "remove_large_labels",
+        &[("maximum", "3"), ("relabel", "true")],
+    ),
+    ("median_box", &[("radius", "9")]),
+    ("median_sphere", &[("radius", "9")]),
+    ("percentile_box", &[("q", "70"), ("radius", "9")]),
+    ("mean_box", &[("radius", "40")]),
+    ("gaussian", &[("sigma", "25")]),
+    ("maximum_box", &[("radius", "40")]),
 ];
 
+/// A value for each parameter that must be given.
+fn given(op: &OpInfo, rank: u8) -> Given {
+    let required = op.params().filter(|p| p.fallback == Fallback::Required);
+    let given = required.fold(Given::new(), |given, param| {
+        let text = match param.name {
+            "radius" | "factor" | "overlap" | "before" => "2",
+            "sigma" | "sigma1" => "1.5",
+            "sigma2" => "2.5",
+            "exponent" | "gamma" => "1.7",
+            "value" | "minimum" | "low" => "3",
+            "maximum" | "high" => "7",
+            "type" => "i16",
+            "q" => "30",
+            "degrees" => "10",
+            "matrix" if rank == 2 => "1,0.1,0,1",
+            "matrix" => "1,0,0,0,1,0.1,0,0,1",
+            other => panic!("a test value for {other} of {}", op.name),
+        };
+        given.with(param.name, text)
+    });
+    match op.name {
+        "richardson_lucy" => given.with("sigma", 1.5),
+        _ => given,
+    }
+}
+
+fn images(op: &OpInfo, dtype: DType, dims: [u64; 3], rank: u8) -> Vec<ImageType> {
+    let needed = op.inputs.iter().filter(|input| !input.optional);
+    let images = needed.map(|input| {
+        let small = input.role == Role::Kernel;
+        let dims = dims.map(|extent| if small { extent.min(3) } else { extent });
+        let takes = input.takes().contains(&dtype);
+        let dtype = if takes { dtype } else { DType::U32 };
+        ImageType { dtype, dims, rank }
+    });
+    images.collect()
+}
+
 fn tunings() -> [Tuning; 4] {
-    let on = |target, lanes, run| Tuning {
-        target,
-        run,
-        rows: 1,
-        group: if lanes == 1 { [1, 1, 1] } else { [32, 4, 1] },
-        lanes,
-        wide: true,
-    };
     [
-        on(Target::OpenCl, 1, 64),
-        on(Target::OpenCl, 128, 1),
-        on(Target::Cuda, 128, 1),
-        on(Target::Wgsl, 128, 1),
+        Tuning::processor(),
+        Tuning::gpu(Target::OpenCl),
+        Tuning::gpu(Target::Cuda),
+        Tuning::gpu(Target::Wgsl),
     ]
+}
+
+/// How many bins a histogram of these has is known only when its pixels are.
+fn is_by_pixels(op: &OpInfo, dtype: DType) -> bool {
+    op.name.starts_with("threshold_") && matches!(dtype, DType::I32 | DType::U32)
+}
+
+/// Every call of an operation on images of one type.
+fn calls(op: &'static OpInfo, dtype: DType) -> Vec<OpCall> {
+    let mut calls = Vec::new();
+    for (dims, rank) in [([1, 40, 50], 2), ([6, 20, 30], 3), ([1, 1, 9], 2)] {
+        let (given, images) = (given(op, rank), images(op, dtype, dims, rank));
+        let variants = VARIANTS.iter().filter(|(name, _)| *name == op.name);
+        let variants = variants.map(|(_, more)| {
+            let with = |given: Given, (name, text): &(&str, &str)| given.with(*name, *text);
+            more.iter().fold(given.clone(), with)
+        });
+        let all = [given.clone()].into_iter().chain(variants);
+        calls.extend(all.filter_map(|given| OpCall::new(op.name, &given, &images).ok()));
+    }
+    calls
 }
 
 #[test]
 fn only_what_the_catalogue_names_takes_the_way_over_the_host() {
-    for text in CALLS {
-        let mut words = text.split_whitespace();
-        let name = words.next().expect("a name");
-        let given = Given::parse(words).expect("parameters");
-        let inputs = [image(DType::U16, [1, 40, 50]); 3];
-        let call = (1..=3).find_map(|count| OpCall::new(name, &given, &inputs[..count]).ok());
-        let call = call.unwrap_or_else(|| panic!("{text} is no call"));
-        let by_cpu = matches!(call.op.backends, Backends::CpuOnly { .. });
-        for tuning in tunings() {
-            let program = Program::tuned(Fused::none(&lower(&call)), Some(tuning), 256);
-            let detours = program.detours();
-            assert_eq!(
-                by_cpu,
-                !detours.is_empty(),
-                "{text}: {tuning:?}: {detours:?}"
-            );
+    let mut cpu_only = Vec::new();
+    for op in ops() {
+        let by_cpu = matches!(op.backends, Backends::CpuOnly { .. });
+        if by_cpu {
+            cpu_only.push(op.name);
+        }
+        let mut count = 0;
+        for dtype in DTYPES {
+            for call in calls(op, dtype) {
+                count += 1;
+                for tuning in tunings() {
+                    let program = Program::tuned(Fused::none(&lower(&call)), Some(tuning), 256);
+                    let detours = program.detours();
+                    let may = by_cpu || is_by_pixels(op, dtype);
+                    let must = by_cpu && call.image().pixels() > 100;
+                    let right = if detours.is_empty() { !must } else { may };
+                    assert!(right, "{call} of {dtype}: {tuning:?}: {detours:?}");
+                }
+            }
+        }
+        assert!(count > 0, "no call of {} was tried", op.name);
+    }
+    println!("only on processors: {}", cpu_only.join(", "));
+    println!("by way of the host for i32 and u32: threshold_* (bins are counted first)");
+    assert!(cpu_only.len() <= MOST_CPU_ONLY, "{cpu_only:?}");
+}
+
+#[test]
+fn variants_are_of_operations_that_exist() {
+    for (name, more) in VARIANTS {
+        let op = ops().find(|op| op.name == name);
+        let op = op.unwrap_or_else(|| panic!("there is no {name}"));
+        for (param, _) in more {
+            assert!(op.param(param).is_some(), "{name} has no {param}");
         }
     }
 }

@@ -10,8 +10,8 @@ use warploom_kernels::program::{Loader, Program};
 
 use super::case::Case;
 use super::compare::{Rule, numbers, same};
-use super::devices::cpu;
 use super::fused::{local_case, run};
+use super::rig::cpu;
 
 /// The rows of a part of an image, as ranges of bytes of the whole.
 fn rows(part: &[Range<u64>; 3], dims: Dims, size: u64) -> Vec<Range<usize>> {

@@ -7,7 +7,9 @@ use super::rows::{Axis, RowGraph};
 use super::taps::{self, Taps};
 use super::window::Fold;
 use super::{Image, ImageMut, View, ViewMut, around, pixelwise, places, things, whole};
-use warploom_flow::flow::{Combine, Flow, Node, Prim, ValueKind, Weights};
+use warploom_flow::flow::{
+    Combine, CustomInput, CustomOutput, Flow, Node, Prim, ValueKind, Weights,
+};
 
 /// A value's bytes as an image to read; a list is one row.
 pub(super) fn image<'a>(kind: &ValueKind, bytes: &'a [u8]) -> Image<'a> {
@@ -35,6 +37,20 @@ pub(super) fn image_mut<'a>(kind: &ValueKind, bytes: &'a mut [u8]) -> ImageMut<'
 pub(super) fn run(flow: &Flow, node: &Node, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
     if let Prim::Map { dag, numbers } = &node.prim {
         pixelwise::run(flow, node, dag, numbers, inputs, outputs);
+        return;
+    }
+    if let Prim::Custom(custom) = &node.prim {
+        let kinds =
+            |ids: &[u32]| -> Vec<ValueKind> { ids.iter().map(|id| flow.kind(*id)).collect() };
+        let given = kinds(&node.inputs).into_iter().zip(inputs);
+        let given: Vec<_> = given
+            .map(|(kind, bytes)| CustomInput::new(kind, bytes))
+            .collect();
+        let taken = kinds(&node.outputs).into_iter().zip(outputs);
+        let mut taken: Vec<_> = taken
+            .map(|(kind, bytes)| CustomOutput::new(kind, bytes))
+            .collect();
+        custom.op().run(&given, &mut taken);
         return;
     }
     let sources: Vec<Image<'_>> = node

@@ -15,6 +15,7 @@ use crate::scene::Scene;
 const CODE: &str = "extern \"C\" __global__ void five(unsigned int* out) { out[0] = 5u; }";
 
 /// The kernel from this directory; does it compute? `false` without NVRTC.
+#[expect(clippy::print_stdout, reason = "a test says what it skips")]
 fn works(dir: &Path, math: Math) -> bool {
     let backend = CudaBackend::load().expect("the emulator loads");
     let device = backend.with_cache_dir(dir).open(0).expect("it opens");

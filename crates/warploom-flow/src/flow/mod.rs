@@ -5,6 +5,7 @@
 //! launches on a GPU or one call of the CPU engine. It is plain data and knows no device.
 
 mod builder;
+mod custom;
 mod footprint;
 mod number;
 mod prim;
@@ -12,6 +13,7 @@ mod taps;
 mod value;
 
 pub use builder::Flow;
+pub use custom::{Custom, CustomInput, CustomOp, CustomOutput};
 pub use footprint::{Footprint, Reach};
 pub use number::{Number, Numbers};
 pub use prim::real;

@@ -6,6 +6,7 @@
 
 use warploom_core::DType;
 
+use super::custom::Custom;
 use super::footprint::{Footprint, Reach};
 use super::number::Numbers;
 use super::taps::Taps;
@@ -272,6 +273,8 @@ pub enum Prim {
     /// Whole-pixel shift of the first against the second; gives two `f64` for planes, three for
     /// stacks.
     PhaseShift,
+    /// What somebody else wrote, over values of any extents.
+    Custom(Custom),
 }
 
 impl Prim {
@@ -306,6 +309,7 @@ impl Prim {
             Self::RollingBall { .. } => "rolling_ball",
             Self::FftConvolve => "fft_convolve",
             Self::PhaseShift => "phase_shift",
+            Self::Custom(_) => "custom",
         }
     }
 }

@@ -8,6 +8,7 @@ mod around;
 mod bin;
 mod convolve;
 mod counts;
+mod custom;
 mod distance;
 mod fill;
 mod fold;
@@ -36,6 +37,7 @@ mod tuning;
 mod whole;
 mod window;
 
+pub use custom::{SourceOp, SourceOpError};
 pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
 pub use samples::samples;
 pub use tuning::Tuning;
@@ -130,6 +132,7 @@ pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
             _ => return None,
         }),
         Prim::Affine { matrix } => Some(resample::affine(flow, node, matrix, tuning)),
+        Prim::Custom(custom) => custom::plan(flow, node, custom, tuning),
         Prim::Resize { linear } => Some(resample::resize(flow, node, *linear, tuning)),
         _ => whole::plan(flow, node, tuning),
     }?;

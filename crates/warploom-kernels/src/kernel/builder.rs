@@ -376,6 +376,7 @@ impl Builder {
             group,
             nodes: self.graph.nodes(),
             body,
+            written: None,
         }
     }
 }

@@ -170,11 +170,16 @@ pub struct KernelDef {
     pub nodes: Vec<(Node, Ty)>,
     /// What it does.
     pub body: Vec<Stmt>,
+    /// Its text in the one language it is for, where somebody else wrote it; there is no body then.
+    pub written: Option<String>,
 }
 
 impl KernelDef {
     /// Its text for a target.
     pub fn text(&self, target: Target) -> String {
+        if let Some(written) = &self.written {
+            return written.clone();
+        }
         match target {
             Target::OpenCl | Target::Cuda => super::c::text(self, target),
             Target::Wgsl => super::wgsl::text(self),

@@ -1,4 +1,5 @@
-//! The one place where this crate vouches for its kernels.
+//! The one place where this crate vouches for its kernels. For those that somebody else wrote,
+//! [`SourceOp`](crate::gpu::SourceOp) has that person's word.
 
 use warploom_core::{KernelCode, KernelSource, Param};
 
@@ -25,6 +26,7 @@ pub(super) fn source<'a>(
     // extents, pitches and counts that the same plan computed from the values' own types, over
     // slices that were checked to be as long as those types say. Templates guard every item
     // against the extents they are given and are run against the CPU engine, on PoCL and on an
-    // emulator that checks every access.
+    // emulator that checks every access. What somebody else wrote was vouched for when it was taken
+    // in, for launches of just this form.
     unsafe { KernelSource::vouch(&def.name, code, params, def.group) }
 }

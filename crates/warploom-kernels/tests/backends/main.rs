@@ -20,6 +20,7 @@
 mod along;
 mod case;
 mod compare;
+mod custom;
 mod devices;
 mod formulas;
 mod fused;

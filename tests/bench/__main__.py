@@ -18,6 +18,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="for us, for OpenCV, for Halide")
     parser.add_argument("--rounds", type=int, default=5, help="at least so many")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for further rounds of short calls")
+    parser.add_argument("--busy", action="store_true", help="with ops: count processor time; see spent.py")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     # Read by the driver when it is loaded, which is later.

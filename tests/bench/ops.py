@@ -11,6 +11,7 @@ from .clock import Limits, race, timed
 from .ours import Refused, Server
 from .peers import gathered
 from .scene import scene
+from .spent import Spent
 from .work import WORK
 
 SHAPES = {"2048x2048": (2048, 2048), "64x512x512": (64, 512, 512)}
@@ -29,7 +30,8 @@ def measure(server, work, devices, peers, args):
         try:
             program = server.prepare(device, work.steps)
             program()
-            runners[device] = program
+            process = server.process.pid
+            runners[device] = Spent(program, args.threads, process) if args.busy else program
             programs.append(program)
         except Refused as refused:
             troubles[device] = str(refused)
@@ -45,6 +47,8 @@ def measure(server, work, devices, peers, args):
             continue
         if first > TOO_LONG:
             slow[peer.name] = first
+        elif args.busy:
+            runners[peer.name] = Spent(call, args.threads)
         else:
             runners[peer.name] = lambda call=call: timed(call)
     best, rounds = race(runners, args.rounds, args.budget)
@@ -61,6 +65,8 @@ def run(args):
         if name not in WORK:
             sys.exit(f"error: there is nothing called `{name}` to measure; known: {' '.join(WORK)}")
     limits = Limits(args.threads)
+    if args.busy:
+        note("processor time is counted, not the clock's: shares of the limit mean nothing, bars little")
     note(f"copy {limits.copy / 1e9:.1f} GB/s, read {limits.read / 1e9:.1f} GB/s with {args.threads} threads")
     rows = []
     with tempfile.TemporaryDirectory() as folder:

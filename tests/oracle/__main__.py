@@ -14,7 +14,7 @@ from . import batch, files, catalogue, ops, selftest  # noqa: F401
 from .case import OPERATIONS
 from .images import TYPES, generator
 from .judge import Verdict, agree, judge, read
-from .refusals import REFUSALS
+from .refusals import REFUSALS, of_all
 from .report import Report
 
 
@@ -111,7 +111,8 @@ def against_cpu(cases, answers, folder, args, flags, cpu):
 def refusals(folder, args, flags):
     """What makes no sense has to be an error that says so."""
     report = Report()
-    cases = [case for case in REFUSALS if not args.ops or case.operation.name in args.ops]
+    every = [*REFUSALS, *of_all(catalogue.read(args.warploom))]
+    cases = [case for case in every if not args.ops or case.operation.name in args.ops]
     for number, case in enumerate(cases):
         case.number = 900_000 + number
     for case, error in zip(cases, batch.run(cases, folder, args.warploom, flags)):

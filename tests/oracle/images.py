@@ -71,6 +71,11 @@ def holes(shape, dtype, seed):
 FLOATING = {"gaps", "holes"}
 
 
+def foreign(shape, dtype, seed):
+    """Elements of a type that no operation takes."""
+    return np.ones(shape, np.int64)
+
+
 def positive(shape, dtype, seed):
     """As `noise`, all above zero."""
     image = noise(shape, dtype, seed)

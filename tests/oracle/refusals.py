@@ -1,4 +1,7 @@
-"""What has to be refused, and the words the error must contain."""
+"""What has to be refused, and the words the error must contain.
+
+Some by name; and of every operation, a call that makes sense, spoilt in every way that must not.
+"""
 
 from dataclasses import replace
 
@@ -45,4 +48,36 @@ REFUSALS = [
     refusal("crop", {"y": 4, "x": 4, "height": 6, "width": 3}, PLANE, words="crop"),
     refusal("crop", {"y": 20, "x": 0, "height": 3, "width": 3}, PLANE, words="crop"),
     refusal("max_z", {}, PLANE, words="max_z"),
+    refusal("median_box", {"radius": 5000}, PLANE, words="radius"),
+    refusal("subtract_rolling_ball", {"radius": 900.0}, ("noise", (3, 9, 11), "f32", 0), words="radius"),
 ]
+
+
+def spoilt(name, op):
+    """Wrong calls of one operation, from a right one and from what the catalogue says of it."""
+    right = next(iter(OPERATIONS[name].cases()))
+    needed = sum(not image["optional"] for image in op["inputs"])
+    keys, params = right.keys[:needed], right.params
+    first = keys[0]
+    yield keys[:-1], params
+    yield [first] * (len(op["inputs"]) + 1), params
+    for shape in ((11,), (2, 2, 3, 4), (0, 4), (3, 0, 4)):
+        yield [(content, shape, dtype, seed) for content, _, dtype, seed in [("full", *first[1:])]] + keys[1:], params
+    yield [("foreign", first[1], "i64", 0)] + keys[1:], params
+    if needed > 1:
+        # A kernel may have other extents, but not another number of axes.
+        yield [*keys[:-1], ("full", (4, *first[1]) if len(first[1]) == 2 else first[1][1:], keys[-1][2], 0)], params
+    yield keys, {**params, "zebra": 1}
+    for param in op["params"]:
+        if param["required"]:
+            yield keys, {key: value for key, value in params.items() if key != param["name"]}
+        yield keys, {**params, param["name"]: "nan"}
+        yield keys, {**params, param["name"]: "zebra"}
+
+
+def of_all(catalogue):
+    """Every operation's wrong calls."""
+    for name, op in catalogue.items():
+        if name in OPERATIONS:
+            for keys, params in spoilt(name, op):
+                yield refusal(name, params, *keys, words=f"warploom ops {name}")

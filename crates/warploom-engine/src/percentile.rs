@@ -1,6 +1,7 @@
 //! Exact percentiles by counting the digits of keys: no sorted copy of the image.
 
 use super::histogram::count_by;
+use super::lanes::{Level, dispatch};
 use super::share::pixels;
 use super::{Pixel, View};
 
@@ -77,25 +78,52 @@ impl First {
                 below: 0,
             };
         }
-        // Two more places in the table for NaN: below all numbers, and above.
         let (size, shift) = (1 << DIGIT, 8 * size_of::<T>() as u32 - DIGIT);
-        let mut counts = count_by(image, size + 2, |table, part| {
-            let mut nan = [0, 0];
-            for pixel in part {
-                let key: u64 = pixel.key().into();
-                let digit = (key >> shift) as usize & (size - 1);
-                table[digit] += 1;
-                nan[digit / (size / 2)] += u32::from(pixel.to_f64().is_nan());
+        let level = Level::new();
+        // Two tables, since equal neighbours would wait for each other's count.
+        let two = count_by(image, 2 * size, |table, part| {
+            let mut digits = [0; BLOCK];
+            for block in part.chunks(BLOCK) {
+                dispatch!(level, _simd => leading(block, shift, &mut digits));
+                let (even, odd) = table.split_at_mut(size);
+                for pair in digits[..block.len()].chunks(2) {
+                    even[usize::from(pair[0])] += 1;
+                    if let Some(&digit) = pair.get(1) {
+                        odd[usize::from(digit)] += 1;
+                    }
+                }
             }
-            table[size] += nan[0];
-            table[size + 1] += nan[1];
         });
-        let (above, below) = (counts.pop().unwrap_or(0), counts.pop().unwrap_or(0));
-        let numbers = pixels(image) as u64 - above - below;
+        let mut counts = two[..size].to_vec();
+        for (sum, next) in counts.iter_mut().zip(&two[size..]) {
+            *sum += next;
+        }
+        // NaN is at both ends. Only where something is there does it need a closer look.
+        let doubtful = |digit: &usize| {
+            let (first, last) = ((*digit as u64) << shift, (*digit as u64 + 1) << shift);
+            let last = last.wrapping_sub(1);
+            [first, last]
+                .map(T::from_key)
+                .iter()
+                .any(|it| it.to_f64().is_nan())
+        };
+        let low = (0..size).take_while(doubtful);
+        let high = (0..size).rev().take_while(doubtful);
+        let found: u64 = low.chain(high).map(|digit| counts[digit]).sum();
+        let nan = if found == 0 {
+            vec![0, 0]
+        } else {
+            count_by(image, 2, |table, part| {
+                for pixel in part.iter().filter(|pixel| pixel.to_f64().is_nan()) {
+                    let key: u64 = pixel.key().into();
+                    table[(key >> (shift + DIGIT - 1)) as usize & 1] += 1;
+                }
+            })
+        };
         Self {
             counts,
-            numbers,
-            below,
+            numbers: pixels(image) as u64 - nan[0] - nan[1],
+            below: nan[0],
         }
     }
 
@@ -145,23 +173,59 @@ fn descend(search: &mut Search, counts: &[u64], digit: u32) {
     search.prefix = (search.prefix << digit) | next as u64;
 }
 
+/// Pixels that are looked at together.
+const BLOCK: usize = 64;
+
+/// The leading digits of some pixels.
+#[inline(always)]
+fn leading<T: Pixel>(block: &[T], shift: u32, digits: &mut [u16; BLOCK]) {
+    for (digit, pixel) in digits.iter_mut().zip(block) {
+        let key: u64 = pixel.key().into();
+        *digit = (key >> shift) as u16;
+    }
+}
+
+/// Which digits are among those wanted: 1, or 0.
+#[inline(always)]
+fn among(digits: &[u16; BLOCK], wanted: &[u16]) -> [u8; BLOCK] {
+    let mut found = [0; BLOCK];
+    for &digit in wanted {
+        for (found, &other) in found.iter_mut().zip(digits) {
+            *found |= u8::from(digit == other);
+        }
+    }
+    found
+}
+
 /// How often each next digit occurs behind each of these leading digits, which ascend.
 fn next_digits<T: Pixel>(image: View<'_, T>, shift: u32, prefixes: &[u64]) -> Vec<u64> {
     let bits = 8 * size_of::<T>() as u32;
     let above = shift + DIGIT;
     // Most pixels are told apart by their first digit.
-    let first = |prefix: u64| (prefix >> (bits - DIGIT - above)) as usize & 0xffff;
-    let mut wanted = vec![false; 1 << DIGIT];
-    for &prefix in prefixes {
-        wanted[first(prefix)] = true;
-    }
+    let mut firsts: Vec<u16> = prefixes
+        .iter()
+        .map(|prefix| (prefix >> (bits - DIGIT - above)) as u16)
+        .collect();
+    firsts.dedup();
+    let level = Level::new();
     count_by(image, prefixes.len() << DIGIT, |table, part| {
-        for pixel in part {
-            let key: u64 = pixel.key().into();
-            if wanted[(key >> (bits - DIGIT)) as usize & 0xffff]
-                && let Some(slot) = prefixes.iter().position(|&prefix| prefix == key >> above)
-            {
-                table[(slot << DIGIT) | (key >> shift & 0xffff) as usize] += 1;
+        let mut digits = [0; BLOCK];
+        let mut kept = [0_u64; BLOCK];
+        for block in part.chunks(BLOCK) {
+            let found = dispatch!(level, _simd => {
+                leading(block, bits - DIGIT, &mut digits);
+                among(&digits, &firsts)
+            });
+            // What is wanted is put side by side without asking, which nobody could guess.
+            let mut count = 0;
+            for (pixel, found) in block.iter().zip(found) {
+                kept[count] = pixel.key().into();
+                count += usize::from(found);
+            }
+            for key in &kept[..count] {
+                if let Some(slot) = prefixes.iter().position(|prefix| *prefix == key >> above) {
+                    table[(slot << DIGIT) | (key >> shift & 0xffff) as usize] += 1;
+                }
             }
         }
     })

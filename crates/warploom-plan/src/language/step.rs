@@ -1,0 +1,224 @@
+//! Steps of a file.
+
+use toml::de::{DeTable, DeValue};
+use warploom_kernels::op;
+
+use super::field::{BRANCH_AXES, STEP};
+use super::reader::{Findings, Node, key, place};
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::pipeline::{Argument, At, OpUse, Step, Whereabouts, Work};
+
+/// Reads one step, the `at`-th.
+pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Option<Step> {
+    let table = findings.table("step", node)?;
+    let kinds = ["op", "chain", "branch"];
+    let present: Vec<&str> = kinds
+        .into_iter()
+        .filter(|kind| table.contains_key(*kind))
+        .collect();
+    let label = match table.get("name").or(table.get("op")).map(|n| n.get_ref()) {
+        Some(DeValue::String(name)) => format!("step `{name}`"),
+        _ => format!("step {}", at + 1),
+    };
+    match present.as_slice() {
+        [] => {
+            let doc = "an operation of the catalogue (`warploom ops` lists them), or `chain`, or `branch`";
+            findings.missing(&label, "op", doc, place(node));
+            return None;
+        }
+        [_] => {}
+        several => {
+            let message = format!("{label} has {} at once", several.join(" and "));
+            let finding = Diagnostic::error(Problem::Ambiguous, message).at(Some(place(node)));
+            findings.add(finding.help("make them two steps"));
+            return None;
+        }
+    }
+    let work = match present[0] {
+        "op" => Work::Chain(vec![one(findings, table)?]),
+        "chain" => Work::Chain(chain(findings, "chain", &table["chain"])?),
+        _ => branch(findings, &label, &table["branch"])?,
+    };
+    let named = table.get("name");
+    let name = match named.and_then(|node| findings.text("name", node)) {
+        Some(name) => name,
+        None => At::from(match &work {
+            Work::Chain(ops) if ops.len() == 1 => ops[0].op.value.clone(),
+            _ => format!("step{}", at + 1),
+        }),
+    };
+    let mut step = Step {
+        name,
+        inputs: Vec::new(),
+        work,
+        whereabouts: Whereabouts::default(),
+        dtype: None,
+    };
+    let has_op = table.contains_key("op");
+    for (name, node) in table {
+        let field = name.get_ref().as_ref();
+        match field {
+            "name" | "op" | "chain" | "branch" => {}
+            "params" if has_op => {}
+            "input" => step.inputs = names(findings, node),
+            "dtype" if is_param(&step, field) => {}
+            "dtype" => step.dtype = findings.dtype(node),
+            "backend" | "memory" | "device" => {
+                whereabouts(findings, &mut step.whereabouts, field, node);
+            }
+            // The operation's own, read with it.
+            _ if has_op => {}
+            _ => findings.unknown(&label, &key(name), STEP.iter().map(|field| field.name)),
+        }
+    }
+    Some(step)
+}
+
+/// Reads a field that says where work runs, if it is one.
+pub(super) fn whereabouts(
+    findings: &mut Findings,
+    whereabouts: &mut Whereabouts,
+    field: &str,
+    node: &Node<'_>,
+) {
+    let slot = match field {
+        "backend" => &mut whereabouts.backend,
+        "memory" => &mut whereabouts.memory,
+        "device" => &mut whereabouts.device,
+        _ => return,
+    };
+    *slot = findings.text(field, node);
+}
+
+/// `cast` has a parameter `dtype`, which means the same as the field.
+fn is_param(step: &Step, name: &str) -> bool {
+    match &step.work {
+        Work::Chain(ops) if ops.len() == 1 => {
+            op::find(&ops[0].op.value).is_ok_and(|op| op.param(name).is_some())
+        }
+        _ => false,
+    }
+}
+
+fn names(findings: &mut Findings, node: &Node<'_>) -> Vec<At<String>> {
+    match node.get_ref() {
+        DeValue::Array(items) => {
+            let items = items.iter();
+            items
+                .filter_map(|item| findings.text("input", item))
+                .collect()
+        }
+        _ => findings.text("input", node).into_iter().collect(),
+    }
+}
+
+/// The operation of a step or of an item of a chain, with its parameters.
+fn one(findings: &mut Findings, table: &DeTable<'_>) -> Option<OpUse> {
+    let mut used = OpUse::new(findings.text("op", &table["op"])?);
+    let own = op::find(&used.op.value).ok();
+    let takes = |name: &str| own.is_some_and(|op| op.param(name).is_some());
+    for (name, node) in table {
+        let field = name.get_ref().as_ref();
+        let of_step = STEP.iter().any(|known| known.name == field);
+        if field == "params" {
+            let params = findings.table(field, node);
+            for (name, node) in params.into_iter().flatten() {
+                argument(findings, &mut used, key(name), node);
+            }
+        } else if !of_step || (field == "dtype" && takes(field)) {
+            argument(findings, &mut used, key(name), node);
+        }
+    }
+    Some(used)
+}
+
+fn argument(findings: &mut Findings, used: &mut OpUse, name: At<String>, node: &Node<'_>) {
+    let value = match node.get_ref() {
+        DeValue::Table(table) => computed(findings, &name.value, table, node),
+        _ => findings.given(&name.value, node).map(Argument::Given),
+    };
+    if let Some(value) = value {
+        used.arguments.push((name, At::new(value, place(node))));
+    }
+}
+
+/// `{ from = "limits", item = 1 }`.
+fn computed(
+    findings: &mut Findings,
+    name: &str,
+    table: &DeTable<'_>,
+    node: &Node<'_>,
+) -> Option<Argument> {
+    const FIELDS: [&str; 2] = ["from", "item"];
+    for name in table.keys() {
+        if !FIELDS.contains(&name.get_ref().as_ref()) {
+            findings.unknown("a computed parameter", &key(name), FIELDS.into_iter());
+        }
+    }
+    let [from, item] = FIELDS.map(|field| match table.get(field) {
+        Some(value) => findings.text(field, value),
+        None => {
+            let of = format!("the computed parameter `{name}`");
+            let doc = "the step that computes it, and which of its numbers";
+            findings.missing(&of, field, doc, place(node));
+            None
+        }
+    });
+    Some(Argument::Computed {
+        from: from?,
+        item: item?,
+    })
+}
+
+/// A list of operations: tables with `op`, or bare names.
+fn chain(findings: &mut Findings, field: &str, node: &Node<'_>) -> Option<Vec<OpUse>> {
+    let items = node.get_ref().as_array();
+    if items.is_none() {
+        findings.wrong_type(field, "a list of operations", node);
+    }
+    let mut ops = Vec::new();
+    for item in items? {
+        match item.get_ref() {
+            DeValue::String(name) => {
+                ops.push(OpUse::new(At::new(name.clone().into_owned(), place(item))));
+            }
+            DeValue::Table(table) if table.contains_key("op") => {
+                for name in table.keys() {
+                    let of_step = STEP.iter().any(|known| known.name == name.get_ref().as_ref());
+                    if of_step && !["op", "params", "dtype"].contains(&name.get_ref().as_ref()) {
+                        let fields = ["op", "params"].into_iter();
+                        findings.unknown("an operation of a chain", &key(name), fields);
+                    }
+                }
+                ops.extend(one(findings, table));
+            }
+            DeValue::Table(_) => {
+                let doc = "an operation of the catalogue";
+                findings.missing("this item of the chain", "op", doc, place(item));
+            }
+            _ => findings.wrong_type(field, "names of operations or tables with `op`", item),
+        }
+    }
+    Some(ops)
+}
+
+fn branch(findings: &mut Findings, label: &str, node: &Node<'_>) -> Option<Work> {
+    let table = findings.table("branch", node)?;
+    let Some(by) = table.get("by") else {
+        let doc = "the axis whose values have chains of their own, `channel`";
+        findings.missing(&format!("the branch of {label}"), "by", doc, place(node));
+        return None;
+    };
+    let axis = |word: &str| BRANCH_AXES.contains(&word).then(|| word.to_owned());
+    let word = findings.word("branch.by", BRANCH_AXES, by, axis)?;
+    let mut chains = Vec::new();
+    for (name, node) in table {
+        if name.get_ref() != "by" {
+            chains.push((key(name), chain(findings, name.get_ref(), node)?));
+        }
+    }
+    Some(Work::Branch {
+        by: At::new(word, place(by)),
+        chains,
+    })
+}

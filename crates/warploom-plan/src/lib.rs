@@ -1,0 +1,33 @@
+//! The compiler: a pipeline and what is known of the machine go in; out comes an
+//! [`ExecutionPlan`] that is type-correct, placed, laid out in memory and explained, or every
+//! reason why there is none, each with what to change.
+//!
+//! Everything here is a pure function of plain values: no files, no clock, no threads, no
+//! environment, no device is opened. The same pipeline, records, survey and options give the same
+//! plan, to the byte (I5).
+//!
+//! ```
+//! use warploom_core::DType;
+//! use warploom_plan::{Options, Pipeline, Sources, compile};
+//!
+//! let text = r#"
+//!     name = "smooth"
+//!     [[step]]
+//!     name = "soft"
+//!     op = "gaussian"
+//!     sigma = 2
+//! "#;
+//! let pipeline = Pipeline::from_toml(text).expect("it parses");
+//! let sources = Sources::plane(DType::U16, 512, 512);
+//! let plan = compile(&pipeline, &sources, None, &Options::default()).expect("it compiles");
+//! assert_eq!(plan.device.name, "cpu");
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod language;
+mod nearest;
+pub mod pipeline;
+
+pub use diagnostic::{Diagnostic, Place, Problem, Severity};
+pub use pipeline::Pipeline;

@@ -24,10 +24,23 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod compile;
 pub mod diagnostic;
+mod draft;
 pub mod language;
-mod nearest;
+pub mod options;
 pub mod pipeline;
+pub mod plan;
+mod resolve;
+mod segment;
+pub mod sources;
+mod target;
+mod typed;
+mod world;
 
+pub use compile::compile;
 pub use diagnostic::{Diagnostic, Place, Problem, Severity};
+pub use options::{Options, Speed};
 pub use pipeline::Pipeline;
+pub use plan::ExecutionPlan;
+pub use sources::Sources;

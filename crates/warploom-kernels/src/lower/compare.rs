@@ -8,6 +8,9 @@ use crate::flow::{Number, ValueId};
 
 pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
     let image = at.inputs[0];
+    if at.is_late() {
+        return late(at, image);
+    }
     let test = match at.name() {
         "between" => Test::Between(at.number("low"), at.number("high")),
         name => {
@@ -25,6 +28,32 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
     let (ty, numbers) = test.numbers(at.flow.image(image).dtype);
     at.terms(DType::U8, [image], [], &numbers, |[a], [], numbers| {
         test.holds(a.cast(ty), numbers)
+    })
+}
+
+/// Against numbers that are computed. Pixels that are whole numbers are compared in `f64`, which
+/// holds every one of them, so the answer is that of the same number known before.
+fn late(at: &mut Lowering<'_>, image: ValueId) -> ValueId {
+    let name = at.name();
+    let limits = if name == "between" {
+        [at.source("low", 0.0), at.source("high", 0.0)]
+    } else {
+        [at.source("value", 0.0); 2]
+    };
+    let ty = match at.flow.image(image).dtype {
+        DType::F32 => Ty::F32,
+        _ => Ty::F64,
+    };
+    at.terms(DType::U8, [image], limits, &[], |[a], limits, _| {
+        let (a, [low, high]) = (a.cast(ty), limits.map(|limit| limit.cast(ty)));
+        match name {
+            "greater" => a.gt(low),
+            "greater_equal" => a.ge(low),
+            "less" => a.lt(low),
+            "less_equal" => a.le(low),
+            "equal" => a.is(low),
+            _ => a.ge(low) & a.le(high),
+        }
     })
 }
 

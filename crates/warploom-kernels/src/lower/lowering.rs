@@ -10,6 +10,17 @@ use crate::flow::{Flow, Number, Prim, ValueId, ValueKind};
 use crate::image::ImageType;
 use crate::op::{OpCall, ValueType};
 
+/// A parameter whose number an earlier operation computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Computed<'a> {
+    /// Which parameter.
+    pub param: &'a str,
+    /// The list it is in.
+    pub list: ValueId,
+    /// Its place in the list.
+    pub index: u32,
+}
+
 /// The flow, the call and what it reads. Formulas are written over it.
 pub(super) struct Lowering<'a> {
     pub(super) flow: &'a mut Flow,
@@ -17,6 +28,8 @@ pub(super) struct Lowering<'a> {
     pub(super) inputs: &'a [ValueId],
     /// Rows a table has room for.
     pub(super) rows: u64,
+    /// Parameters that are computed: lists and places in them.
+    pub(super) computed: &'a [Computed<'a>],
     /// What the operation computes in and real-valued results are stored as.
     pub(super) real: DType,
     /// The same, in an expression.
@@ -29,6 +42,7 @@ impl<'a> Lowering<'a> {
         call: &'a OpCall,
         inputs: &'a [ValueId],
         rows: u64,
+        computed: &'a [Computed<'a>],
     ) -> Self {
         let real = call.computes_in();
         let ty = if real == DType::F64 { Ty::F64 } else { Ty::F32 };
@@ -37,6 +51,7 @@ impl<'a> Lowering<'a> {
             call,
             inputs,
             rows,
+            computed,
             real,
             ty,
         }
@@ -57,6 +72,21 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn number(&self, name: &str) -> f64 {
         self.call.params.number(name)
+    }
+
+    /// Is any parameter computed?
+    pub(super) fn is_late(&self) -> bool {
+        !self.computed.is_empty()
+    }
+
+    /// Where a number is found when the operation runs: what an earlier one computed, or a list of
+    /// one number known now.
+    pub(super) fn source(&mut self, name: &str, otherwise: f64) -> (ValueId, u32) {
+        if let Some(late) = self.computed.iter().find(|late| late.param == name) {
+            return (late.list, late.index);
+        }
+        let known = self.call.params.maybe_number(name).unwrap_or(otherwise);
+        (self.flow.constant(&[known]), 0)
     }
 
     pub(super) fn boundary(&self) -> Boundary {

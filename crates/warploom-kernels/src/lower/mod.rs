@@ -30,10 +30,11 @@ mod tests;
 mod threshold;
 
 use crate::flow::{Flow, ValueId, ValueKind};
-use crate::op::{Family, OpCall};
+use crate::op::{Family, OpCall, ParamValue};
 use lowering::Lowering;
 
 pub use blur::{cut_gaussian, gaussian};
+pub use lowering::Computed;
 pub use label::ROWS;
 pub use recipe::Recipe;
 
@@ -50,7 +51,7 @@ pub fn lower_rows(call: &OpCall, rows: u64) -> Flow {
     let inputs: Vec<ValueId> = inputs
         .map(|image| flow.input(ValueKind::Image(*image)))
         .collect();
-    for output in lower_into_rows(&mut flow, call, &inputs, rows) {
+    for output in lower_into_rows(&mut flow, call, &inputs, rows, &[]) {
         flow.output(output);
     }
     flow
@@ -61,13 +62,37 @@ pub fn lower_rows(call: &OpCall, rows: u64) -> Flow {
 /// # Panics
 /// When `inputs` are not the images the call was checked with.
 pub fn lower_into(flow: &mut Flow, call: &OpCall, inputs: &[ValueId]) -> Vec<ValueId> {
-    lower_into_rows(flow, call, inputs, ROWS)
+    lower_computed(flow, call, inputs, &[])
 }
 
-fn lower_into_rows(flow: &mut Flow, call: &OpCall, inputs: &[ValueId], rows: u64) -> Vec<ValueId> {
+/// As [`lower_into`], of an operation some of whose parameters are computed in the same flow.
+///
+/// # Panics
+/// When `inputs` are not the images the call was checked with, or `computed` not its computed
+/// parameters.
+pub fn lower_computed(
+    flow: &mut Flow,
+    call: &OpCall,
+    inputs: &[ValueId],
+    computed: &[Computed<'_>],
+) -> Vec<ValueId> {
+    let late = |name: &str| computed.iter().any(|computed| computed.param == name);
+    for (name, value) in call.params.iter() {
+        assert_eq!(*value == ParamValue::Computed, late(name), "{name} of {call}");
+    }
+    lower_into_rows(flow, call, inputs, ROWS, computed)
+}
+
+fn lower_into_rows(
+    flow: &mut Flow,
+    call: &OpCall,
+    inputs: &[ValueId],
+    rows: u64,
+    computed: &[Computed<'_>],
+) -> Vec<ValueId> {
     let given: Vec<_> = inputs.iter().map(|id| flow.image(*id)).collect();
     assert_eq!(given, call.inputs, "{call} was checked with other images");
-    let at = &mut Lowering::new(flow, call, inputs, rows);
+    let at = &mut Lowering::new(flow, call, inputs, rows, computed);
     let output = match call.op.family {
         Family::Pointwise => pointwise::lower(at),
         Family::Compare => compare::lower(at),

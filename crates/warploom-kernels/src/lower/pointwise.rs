@@ -11,6 +11,12 @@ use crate::flow::{Number, ValueId};
 pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
     let image = at.inputs[0];
     match at.name() {
+        "affine_intensity" if at.is_late() => {
+            let numbers = [at.source("scale", 1.0), at.source("offset", 0.0)];
+            at.map_with(at.real, [image], numbers, [], |[a], [scale, offset], []| {
+                a.fma(scale, offset)
+            })
+        }
         "affine_intensity" => {
             let numbers = [at.number("scale"), at.number("offset")];
             at.map([image], numbers, |[a], [scale, offset]| {
@@ -36,6 +42,13 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
         "sqrt" => at.map([image], [], |[a], []| a.sqrt()),
         "abs" => at.map([image], [], |[a], []| a.abs()),
         "invert" => with_white(at, image, [], |a, white, []| white - a),
+        "clip" if at.is_late() => {
+            let low = at.source("low", f64::NEG_INFINITY);
+            let limits = [low, at.source("high", f64::INFINITY)];
+            at.map_with(at.real, [image], limits, [], |[a], [low, high], []| {
+                a.max(low).min(high)
+            })
+        }
         "clip" => {
             let limit = |name, otherwise| at.call.params.maybe_number(name).unwrap_or(otherwise);
             let limits = [

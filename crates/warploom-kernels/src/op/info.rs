@@ -70,6 +70,17 @@ impl OpInfo {
         self.params().find(|param| param.name == name)
     }
 
+    /// The parameters that may be computed by an earlier operation: numbers of a formula, which
+    /// decide neither how much work there is nor what comes out.
+    pub fn computable(&self) -> &'static [&'static str] {
+        match self.name {
+            "greater" | "greater_equal" | "less" | "less_equal" | "equal" => &["value"],
+            "between" | "clip" => &["low", "high"],
+            "affine_intensity" => &["scale", "offset"],
+            _ => &[],
+        }
+    }
+
     /// The fewest and the most images it takes.
     pub fn input_count(&self) -> (usize, usize) {
         let needed = self.inputs.iter().filter(|input| !input.optional).count();

@@ -149,6 +149,10 @@ pub enum ParamValue {
     Matrix(Vec<f64>),
     /// Yes or no.
     Flag(bool),
+    /// A number that is computed before the operation runs: see [`OpInfo::computable`].
+    ///
+    /// [`OpInfo::computable`]: super::OpInfo::computable
+    Computed,
 }
 
 impl fmt::Display for ParamValue {
@@ -163,6 +167,7 @@ impl fmt::Display for ParamValue {
             Self::Choice(word) => f.write_str(word),
             Self::DType(dtype) => write!(f, "{dtype}"),
             Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Computed => f.write_str("computed"),
         }
     }
 }

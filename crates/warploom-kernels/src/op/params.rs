@@ -23,6 +23,18 @@ pub struct Params {
 impl Params {
     /// Checks what was given against the operation's table and fills in the rest.
     pub fn read(op: &'static OpInfo, given: &Given) -> Result<Self, OpError> {
+        Self::read_with(op, given, &[])
+    }
+
+    /// As [`Params::read`], where an earlier operation computes these parameters.
+    ///
+    /// # Errors
+    /// As [`Params::read`]; also when one of them is given as well.
+    pub fn read_with(
+        op: &'static OpInfo,
+        given: &Given,
+        computed: &[&str],
+    ) -> Result<Self, OpError> {
         for (name, _) in given.iter() {
             if op.param(name).is_none() {
                 let known = op.params().map(|param| param.name);
@@ -34,7 +46,13 @@ impl Params {
         let mut values = Vec::new();
         for param in op.params() {
             let mut named = given.iter().filter(|(name, _)| *name == param.name);
+            let late = computed.contains(&param.name);
             let value = match (named.next(), param.fallback) {
+                (None, _) if late => Some(ParamValue::Computed),
+                (Some(_), _) if late => {
+                    let name = param.name;
+                    return Err(OpError::RepeatedParam { op, name });
+                }
                 (Some((_, value)), _) => Some(read(op, param, value)?),
                 (None, Fallback::Text(text)) => Some(read(op, param, &GivenValue::from(text))?),
                 (None, Fallback::Absent) => None,
@@ -68,15 +86,16 @@ impl Params {
         found.map(|(_, value)| value)
     }
 
-    /// A number, whole or not, that may have been left out.
+    /// A number, whole or not, that may have been left out, or is not known yet.
     ///
     /// # Panics
     /// When the parameter is of another kind.
     pub fn maybe_number(&self, name: &str) -> Option<f64> {
-        self.value(name).map(|value| match value {
-            ParamValue::Number(number) => *number,
+        self.value(name).and_then(|value| match value {
+            ParamValue::Number(number) => Some(*number),
             // Whole-number parameters are limited far below 2^53.
-            ParamValue::Integer(number) => *number as f64,
+            ParamValue::Integer(number) => Some(*number as f64),
+            ParamValue::Computed => None,
             other => mistaken(name, "a number", other),
         })
     }

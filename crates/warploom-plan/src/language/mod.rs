@@ -103,7 +103,12 @@ fn pipeline(findings: &mut Findings, root: &DeTable<'_>, end: usize) -> Pipeline
     }
     if !root.contains_key("step") {
         let at = Place { start: 0, end };
-        findings.missing("this pipeline", "[[step]]", "what to do with the images", at);
+        findings.missing(
+            "this pipeline",
+            "[[step]]",
+            "what to do with the images",
+            at,
+        );
     }
     pipeline
 }

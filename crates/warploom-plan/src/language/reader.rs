@@ -7,8 +7,8 @@ use warploom_kernels::op::GivenValue;
 
 use super::field::Field;
 use crate::diagnostic::{Diagnostic, Place, Problem};
-use crate::nearest::nearest;
 use crate::pipeline::{At, DTypePolicy};
+use warploom_core::nearest;
 
 /// A value with its place.
 pub(super) type Node<'i> = Spanned<DeValue<'i>>;
@@ -39,10 +39,7 @@ impl Findings {
     pub(super) fn wrong_type(&mut self, field: &str, wants: &str, got: &Node<'_>) {
         let finding = Diagnostic::error(
             Problem::WrongType,
-            format!(
-                "`{field}` takes {wants}, not {}",
-                kind_of(got.get_ref())
-            ),
+            format!("`{field}` takes {wants}, not {}", kind_of(got.get_ref())),
         );
         self.add(finding.at(Some(place(got))));
     }
@@ -91,7 +88,15 @@ impl Findings {
 
     pub(super) fn dtype(&mut self, node: &Node<'_>) -> Option<DTypePolicy> {
         const WORDS: &[&str] = &[
-            "operation", "input", "u8", "u16", "i16", "i32", "u32", "f32", "f64",
+            "operation",
+            "input",
+            "u8",
+            "u16",
+            "i16",
+            "i32",
+            "u32",
+            "f32",
+            "f64",
         ];
         self.word("dtype", WORDS, node, |word| match word {
             "operation" => Some(DTypePolicy::Operation),
@@ -157,7 +162,10 @@ impl Findings {
     /// Refuses keys that are no fields; says which are lacking.
     pub(super) fn known(&mut self, of: &str, table: &DeTable<'_>, fields: &[Field]) {
         for name in table.keys() {
-            if fields.iter().any(|field| field.name == name.get_ref().as_ref()) {
+            if fields
+                .iter()
+                .any(|field| field.name == name.get_ref().as_ref())
+            {
                 continue;
             }
             self.unknown(of, &key(name), fields.iter().map(|field| field.name));
@@ -174,7 +182,10 @@ impl Findings {
         let finding = Diagnostic::error(Problem::UnknownField, message).at(name.place);
         let finding = match nearest(&name.value, fields.clone()) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),
-            None => finding.help(format!("its fields: {}", fields.collect::<Vec<_>>().join(", "))),
+            None => finding.help(format!(
+                "its fields: {}",
+                fields.collect::<Vec<_>>().join(", ")
+            )),
         };
         self.add(finding);
     }

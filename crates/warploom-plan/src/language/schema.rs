@@ -35,7 +35,11 @@ fn object(fields: &[Field], open: bool) -> Value {
         properties.insert(field.name.to_owned(), value);
     }
     let needed: Vec<&str> = fields.iter().filter(|f| f.needed).map(|f| f.name).collect();
-    let others = if open { json!({ "$ref": "#/$defs/argument" }) } else { json!(false) };
+    let others = if open {
+        json!({ "$ref": "#/$defs/argument" })
+    } else {
+        json!(false)
+    };
     json!({ "type": "object", "properties": properties, "required": needed, "additionalProperties": others })
 }
 
@@ -54,10 +58,14 @@ fn takes(field: &Field) -> Value {
             { "type": "string" }, { "type": "array", "items": { "type": "string" } }
         ]}),
         Takes::Chain => json!({ "$ref": "#/$defs/chain" }),
-        Takes::Params => json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/argument" } }),
+        Takes::Params => {
+            json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/argument" } })
+        }
         Takes::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Takes::Table(fields) => object(fields, false),
-        Takes::Tables(fields) => json!({ "type": "object", "additionalProperties": object(fields, false) }),
+        Takes::Tables(fields) => {
+            json!({ "type": "object", "additionalProperties": object(fields, false) })
+        }
         Takes::List(fields) => {
             // The other fields of a step are its operation's parameters.
             let open = fields.iter().any(|field| field.name == "op");

@@ -184,7 +184,9 @@ fn chain(findings: &mut Findings, field: &str, node: &Node<'_>) -> Option<Vec<Op
             }
             DeValue::Table(table) if table.contains_key("op") => {
                 for name in table.keys() {
-                    let of_step = STEP.iter().any(|known| known.name == name.get_ref().as_ref());
+                    let of_step = STEP
+                        .iter()
+                        .any(|known| known.name == name.get_ref().as_ref());
                     if of_step && !["op", "params", "dtype"].contains(&name.get_ref().as_ref()) {
                         let fields = ["op", "params"].into_iter();
                         findings.unknown("an operation of a chain", &key(name), fields);

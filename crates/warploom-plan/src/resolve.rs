@@ -1,0 +1,518 @@
+//! Names become references: the steps of a pipeline as operations in an order in which they can
+//! run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Place, Problem};
+use crate::pipeline::{Argument, At, OpUse, Pipeline, Step, Work};
+use crate::sources::Record;
+use warploom_core::nearest;
+
+/// The most operations a pipeline may have.
+pub(crate) const MAX_OPS: usize = 10_000;
+
+/// What the one image of a record is called when nothing else is said.
+pub(crate) const IMAGE: &str = "image";
+
+/// Something an operation reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Ref {
+    /// An image of the record, by position among [`Graph::inputs`].
+    Input(usize),
+    /// A constant, by position among the pipeline's.
+    Constant(usize),
+    /// What an operation gives.
+    Op(usize),
+}
+
+/// A number an earlier operation computes, as a parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Late<'p> {
+    pub(crate) param: &'p At<String>,
+    pub(crate) from: Ref,
+    pub(crate) item: &'p At<String>,
+}
+
+/// An operation of the pipeline.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Op<'p> {
+    /// The step's name; with a position where a step has several operations.
+    pub(crate) name: String,
+    pub(crate) step: &'p Step,
+    pub(crate) used: &'p OpUse,
+    /// Is it the last of its step?
+    pub(crate) last: bool,
+    pub(crate) reads: Vec<Ref>,
+    /// Where each of `reads` was written.
+    pub(crate) places: Vec<Option<Place>>,
+    pub(crate) late: Vec<Late<'p>>,
+}
+
+/// A pipeline for one channel, or for all alike.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Graph<'p> {
+    /// The branch it is for.
+    pub(crate) channel: Option<String>,
+    /// The record's images by name, each with its channel.
+    pub(crate) inputs: Vec<(String, Option<String>)>,
+    /// Operations, each after those it reads.
+    pub(crate) ops: Vec<Op<'p>>,
+    /// What is written, and where to.
+    pub(crate) outputs: Vec<(Ref, At<String>, String)>,
+}
+
+/// `02` and `2` are one channel.
+fn normal(key: &str) -> String {
+    key.trim()
+        .parse::<u64>()
+        .map_or_else(|_| key.trim().to_owned(), |number| number.to_string())
+}
+
+/// Resolves a pipeline for records of this kind: a graph for each branch.
+pub(crate) fn resolve<'p>(
+    pipeline: &'p Pipeline,
+    record: &Record,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<Graph<'p>> {
+    let names = Names::of(pipeline, findings);
+    let inputs = inputs(pipeline, record, findings);
+    let branches = branches(pipeline, record, findings);
+    let before = findings.len();
+    let mut graphs = Vec::new();
+    for channel in branches {
+        let mut found = Vec::new();
+        let graph = Wiring {
+            pipeline,
+            names: &names,
+            channel: channel.as_deref(),
+            findings: &mut found,
+        }
+        .graph(&inputs);
+        graphs.extend(graph);
+        // Most of what is wrong with one branch is wrong with all.
+        for finding in found {
+            if !findings[before..].contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    graphs
+}
+
+/// The branches a pipeline is compiled for.
+fn branches(
+    pipeline: &Pipeline,
+    record: &Record,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<Option<String>> {
+    let mut branched = false;
+    for step in &pipeline.steps {
+        let Work::Branch { by, chains } = &step.work else {
+            continue;
+        };
+        branched = true;
+        if record.channels.is_empty() {
+            let message = format!(
+                "step `{}` branches by {by}, and the records have no such axis",
+                step.name
+            );
+            let finding = Diagnostic::error(Problem::RecordMismatch, message);
+            findings.push(finding.step(&step.name.value).at(by.place));
+            continue;
+        }
+        let have: BTreeSet<String> = record.channels.iter().map(|name| normal(name)).collect();
+        let asked: Vec<String> = chains.iter().map(|(key, _)| normal(&key.value)).collect();
+        let unique: BTreeSet<&String> = asked.iter().collect();
+        if unique.len() < asked.len() {
+            let message = format!("step `{}` has two chains for one channel", step.name);
+            let finding = Diagnostic::error(Problem::BranchKeys, message);
+            findings.push(finding.step(&step.name.value).at(by.place));
+        }
+        let asked: BTreeSet<String> = asked.into_iter().collect();
+        if asked != have {
+            let text = |set: &BTreeSet<String>| {
+                let names: Vec<&str> = set.iter().map(String::as_str).collect();
+                names.join(", ")
+            };
+            let message = format!(
+                "step `{}` has chains for the channels {}, the records have {}",
+                step.name,
+                text(&asked),
+                text(&have)
+            );
+            let mut finding = Diagnostic::error(Problem::BranchKeys, message);
+            let lacking: Vec<&str> = have.difference(&asked).map(String::as_str).collect();
+            let surplus: Vec<&str> = asked.difference(&have).map(String::as_str).collect();
+            if !lacking.is_empty() {
+                finding = finding.help(format!(
+                    "add chains for {}; an empty list passes the image on",
+                    lacking.join(", ")
+                ));
+            } else if !surplus.is_empty() {
+                finding = finding.help(format!("remove {}", surplus.join(", ")));
+            }
+            let wrong = chains
+                .iter()
+                .find(|(key, _)| !have.contains(&normal(&key.value)));
+            let place = wrong.map_or(by.place, |(key, _)| key.place);
+            findings.push(finding.step(&step.name.value).at(place));
+        }
+    }
+    if branched && !record.channels.is_empty() && pipeline.inputs.is_empty() {
+        record.channels.iter().cloned().map(Some).collect()
+    } else {
+        vec![None]
+    }
+}
+
+fn inputs(
+    pipeline: &Pipeline,
+    record: &Record,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<(String, Option<String>)> {
+    if pipeline.inputs.is_empty() {
+        return vec![(IMAGE.to_owned(), None)];
+    }
+    let mut inputs = Vec::new();
+    for input in &pipeline.inputs {
+        let asked = input.channel.as_ref();
+        let known = |wanted: &At<String>| {
+            let mut channels = record.channels.iter();
+            channels.find(|name| normal(name) == normal(&wanted.value))
+        };
+        let channel = match asked {
+            Some(wanted) if known(wanted).is_none() => {
+                let have = if record.channels.is_empty() {
+                    "have no channels".to_owned()
+                } else {
+                    format!("have {}", record.channels.join(", "))
+                };
+                let message = format!(
+                    "input `{}` is channel {wanted}, and the records {have}",
+                    input.name
+                );
+                let finding = Diagnostic::error(Problem::RecordMismatch, message);
+                findings.push(finding.at(wanted.place));
+                None
+            }
+            None if record.channels.len() > 1 => {
+                let message = format!(
+                    "input `{}` does not say which of the channels {} it is",
+                    input.name,
+                    record.channels.join(", ")
+                );
+                let finding = Diagnostic::error(Problem::RecordMismatch, message);
+                let help = format!("add `channel = \"{}\"`", record.channels[0]);
+                findings.push(finding.at(input.name.place).help(help));
+                None
+            }
+            _ => asked.and_then(known).cloned(),
+        };
+        inputs.push((input.name.value.clone(), channel));
+    }
+    inputs
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Meaning {
+    Input(usize),
+    Constant(usize),
+    Step(usize),
+}
+
+struct Names<'p> {
+    of: BTreeMap<&'p str, Meaning>,
+}
+
+impl<'p> Names<'p> {
+    fn of(pipeline: &'p Pipeline, findings: &mut Vec<Diagnostic>) -> Self {
+        let mut names = Self {
+            of: BTreeMap::new(),
+        };
+        if pipeline.inputs.is_empty() {
+            names.of.insert(IMAGE, Meaning::Input(0));
+        }
+        let inputs = pipeline.inputs.iter().enumerate();
+        let inputs = inputs.map(|(at, input)| (&input.name, Meaning::Input(at)));
+        let constants = pipeline.constants.iter().enumerate();
+        let constants = constants.map(|(at, constant)| (&constant.name, Meaning::Constant(at)));
+        let steps = pipeline.steps.iter().enumerate();
+        let steps = steps.map(|(at, step)| (&step.name, Meaning::Step(at)));
+        for (name, meaning) in inputs.chain(constants).chain(steps) {
+            names.add(name, meaning, findings);
+        }
+        names
+    }
+
+    fn add(&mut self, name: &'p At<String>, meaning: Meaning, findings: &mut Vec<Diagnostic>) {
+        let text = name.value.as_str();
+        let mut letters = text.chars();
+        let starts = letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic());
+        let usable = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        if !starts || !letters.all(usable) || text.len() > 64 {
+            let shown: String = text.chars().take(64).collect();
+            let message = format!("`{}` cannot be a name", shown.escape_debug());
+            let finding = Diagnostic::error(Problem::BadName, message).at(name.place);
+            findings.push(finding.help("letters, digits, `_` and `-`, a letter first, 64 at most"));
+        }
+        if self.of.contains_key(text) {
+            let message = format!("the name `{text}` is taken twice");
+            let finding = Diagnostic::error(Problem::DuplicateName, message).at(name.place);
+            findings.push(finding.help("give one of them another `name`"));
+            return;
+        }
+        self.of.insert(text, meaning);
+    }
+
+    fn find(&self, name: &At<String>, findings: &mut Vec<Diagnostic>) -> Option<Meaning> {
+        let found = self.of.get(name.value.as_str()).copied();
+        if found.is_none() {
+            let message = format!("there is no step, input or constant `{name}`");
+            let finding = Diagnostic::error(Problem::UnknownName, message).at(name.place);
+            let finding = match nearest(&name.value, self.of.keys().copied()) {
+                Some(near) => finding.help(format!("did you mean `{near}`?")),
+                None => {
+                    let known: Vec<&str> = self.of.keys().copied().take(20).collect();
+                    finding.help(format!("there are: {}", known.join(", ")))
+                }
+            };
+            findings.push(finding);
+        }
+        found
+    }
+}
+
+/// What a step reads, by step.
+struct Reads {
+    inputs: Vec<(Meaning, Option<Place>)>,
+    late: Vec<Meaning>,
+}
+
+struct Wiring<'a, 'p> {
+    pipeline: &'p Pipeline,
+    names: &'a Names<'p>,
+    channel: Option<&'a str>,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl<'p> Wiring<'_, 'p> {
+    /// The operations a step is made of, on this channel.
+    fn ops(&self, step: &'p Step) -> &'p [OpUse] {
+        match &step.work {
+            Work::Chain(ops) => ops,
+            Work::Branch { chains, .. } => {
+                let here = self.channel.map(normal);
+                let chain = chains
+                    .iter()
+                    .find(|(key, _)| Some(normal(&key.value)) == here);
+                chain.map_or(&[], |(_, ops)| ops)
+            }
+        }
+    }
+
+    fn reads(&mut self, at: usize) -> Reads {
+        let step = &self.pipeline.steps[at];
+        let mut inputs = Vec::new();
+        for name in &step.inputs {
+            let meaning = self.names.find(name, self.findings);
+            inputs.extend(meaning.map(|meaning| (meaning, name.place)));
+        }
+        if step.inputs.is_empty() {
+            let meaning = match at.checked_sub(1) {
+                Some(before) => Meaning::Step(before),
+                None => Meaning::Input(0),
+            };
+            inputs.push((meaning, step.name.place));
+        }
+        let mut late = Vec::new();
+        for used in self.ops(step) {
+            for (_, argument) in &used.arguments {
+                if let Argument::Computed { from, .. } = &argument.value {
+                    late.extend(self.names.find(from, self.findings));
+                }
+            }
+        }
+        Reads { inputs, late }
+    }
+
+    fn graph(mut self, inputs: &[(String, Option<String>)]) -> Option<Graph<'p>> {
+        let steps = &self.pipeline.steps;
+        let count: usize = steps.iter().map(|step| self.ops(step).len()).sum();
+        if count > MAX_OPS {
+            let message = format!("the pipeline has {count} operations, {MAX_OPS} at most");
+            let finding = Diagnostic::error(Problem::TooLarge, message);
+            self.findings.push(finding);
+            return None;
+        }
+        let reads: Vec<Reads> = (0..steps.len()).map(|at| self.reads(at)).collect();
+        let order = self.order(&reads)?;
+        let mut graph = Graph {
+            channel: self.channel.map(str::to_owned),
+            inputs: inputs.to_vec(),
+            ops: Vec::new(),
+            outputs: Vec::new(),
+        };
+        let mut gives: Vec<Option<Ref>> = vec![None; steps.len()];
+        for at in order {
+            let step = &steps[at];
+            let given = |meaning: &Meaning| match meaning {
+                Meaning::Input(at) => Some(Ref::Input(*at)),
+                Meaning::Constant(at) => Some(Ref::Constant(*at)),
+                Meaning::Step(at) => gives[*at],
+            };
+            let first: Option<Vec<Ref>> = reads[at].inputs.iter().map(|(m, _)| given(m)).collect();
+            let places: Vec<Option<Place>> = reads[at].inputs.iter().map(|(_, p)| *p).collect();
+            // A name that nothing has was told above.
+            let Some(mut current) = first else {
+                continue;
+            };
+            let ops = self.ops(step);
+            for (position, used) in ops.iter().enumerate() {
+                let late = used.arguments.iter().filter_map(|(param, argument)| {
+                    let Argument::Computed { from, item } = &argument.value else {
+                        return None;
+                    };
+                    let meaning = self.names.of.get(from.value.as_str())?;
+                    let from = given(meaning)?;
+                    Some(Late { param, from, item })
+                });
+                let late = late.collect();
+                let last = position + 1 == ops.len();
+                graph.ops.push(Op {
+                    name: if last {
+                        step.name.value.clone()
+                    } else {
+                        format!("{}.{}", step.name, position + 1)
+                    },
+                    step,
+                    used,
+                    last,
+                    reads: current,
+                    places: places.clone(),
+                    late,
+                });
+                current = vec![Ref::Op(graph.ops.len() - 1)];
+            }
+            gives[at] = current.first().copied();
+        }
+        self.outputs(&mut graph, &gives);
+        self.unused(&graph, &reads);
+        Some(graph)
+    }
+
+    /// Steps in an order in which they can run, the file's where it can.
+    fn order(&mut self, reads: &[Reads]) -> Option<Vec<usize>> {
+        let needs: Vec<BTreeSet<usize>> = reads
+            .iter()
+            .map(|reads| {
+                let inputs = reads.inputs.iter().map(|(meaning, _)| meaning);
+                let steps = inputs
+                    .chain(&reads.late)
+                    .filter_map(|meaning| match meaning {
+                        Meaning::Step(at) => Some(*at),
+                        _ => None,
+                    });
+                steps.collect()
+            })
+            .collect();
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
+        let mut open: Vec<usize> = needs.iter().map(BTreeSet::len).collect();
+        for (at, needs) in needs.iter().enumerate() {
+            for need in needs {
+                readers[*need].push(at);
+            }
+        }
+        let ready = (0..needs.len()).filter(|at| open[*at] == 0);
+        let mut ready: BTreeSet<usize> = ready.collect();
+        let mut order = Vec::with_capacity(needs.len());
+        while let Some(at) = ready.pop_first() {
+            order.push(at);
+            for reader in &readers[at] {
+                open[*reader] -= 1;
+                if open[*reader] == 0 {
+                    ready.insert(*reader);
+                }
+            }
+        }
+        if order.len() == needs.len() {
+            return Some(order);
+        }
+        // Whoever is left waits; following one need after another must close a circle.
+        let mut at = (0..needs.len()).find(|at| open[*at] > 0)?;
+        let mut path: Vec<usize> = Vec::new();
+        while !path.contains(&at) {
+            path.push(at);
+            at = *needs[at].iter().find(|need| open[**need] > 0)?;
+        }
+        let start = path.iter().position(|on| *on == at)?;
+        let steps = &self.pipeline.steps;
+        let circle: Vec<String> = path[start..]
+            .iter()
+            .chain([&at])
+            .map(|at| format!("`{}`", steps[*at].name))
+            .collect();
+        let message = format!(
+            "steps read each other in a circle: {}",
+            circle.join(" reads ")
+        );
+        let finding = Diagnostic::error(Problem::Cycle, message);
+        self.findings
+            .push(finding.step(&steps[at].name.value).at(steps[at].name.place));
+        None
+    }
+
+    fn outputs(&mut self, graph: &mut Graph<'p>, gives: &[Option<Ref>]) {
+        let pipeline = self.pipeline;
+        if pipeline.outputs.is_empty()
+            && let Some((step, Some(last))) = pipeline.steps.iter().zip(gives).next_back()
+        {
+            let name = step.name.value.clone();
+            graph.outputs.push((*last, String::new().into(), name));
+        }
+        for output in &pipeline.outputs {
+            let given = match self.names.find(&output.of, self.findings) {
+                Some(Meaning::Step(at)) => gives[at],
+                Some(Meaning::Input(at)) => Some(Ref::Input(at)),
+                Some(Meaning::Constant(at)) => Some(Ref::Constant(at)),
+                None => None,
+            };
+            if let Some(given) = given {
+                let name = output.of.value.clone();
+                graph.outputs.push((given, output.write.clone(), name));
+            }
+        }
+    }
+
+    fn unused(&mut self, graph: &Graph<'p>, reads: &[Reads]) {
+        let mut used = vec![false; self.pipeline.steps.len()];
+        let all = reads.iter().flat_map(|reads| {
+            let inputs = reads.inputs.iter().map(|(meaning, _)| meaning);
+            inputs.chain(&reads.late)
+        });
+        for meaning in all {
+            if let Meaning::Step(at) = meaning {
+                used[*at] = true;
+            }
+        }
+        for (_, _, name) in &graph.outputs {
+            if let Some(Meaning::Step(at)) = self.names.of.get(name.as_str()) {
+                used[*at] = true;
+            }
+        }
+        for (step, used) in self.pipeline.steps.iter().zip(used) {
+            if !used {
+                let message = format!("nothing uses what step `{}` gives", step.name);
+                let finding = Diagnostic::warning(Problem::Unused, message);
+                let help = format!(
+                    "write it with an `[[output]]` of `{}`, or remove it",
+                    step.name
+                );
+                let finding = finding.step(&step.name.value).at(step.name.place);
+                self.findings.push(finding.help(help));
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Operations that run on one face without leaving it: one program each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warploom_core::DeviceInfo;
+use warploom_kernels::flow::{Flow, ValueId, ValueKind};
+use warploom_kernels::lower::{Computed, lower_computed};
+use warploom_kernels::op::ValueType;
+use warploom_kernels::program::Program;
+
+use crate::resolve::Ref;
+use crate::typed::Typed;
+
+/// A face, by card and place among its faces.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct FaceAt {
+    pub(crate) card: usize,
+    pub(crate) face: usize,
+}
+
+/// Operations in a row on one face.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) face: FaceAt,
+    pub(crate) ops: Vec<usize>,
+    /// What it reads that others give, each once.
+    pub(crate) reads: Vec<Ref>,
+    /// What it gives that others read or that is written.
+    pub(crate) gives: Vec<Ref>,
+    /// Bytes of `gives`, in order.
+    pub(crate) bytes: Vec<u64>,
+    pub(crate) passes: u32,
+    pub(crate) scratch: u64,
+    pub(crate) traffic: u64,
+    pub(crate) fused: Vec<String>,
+}
+
+/// Cuts a graph into segments, each after those it reads.
+pub(crate) fn cut(
+    graph: &Typed<'_>,
+    faces: &[FaceAt],
+    info: impl Fn(FaceAt) -> DeviceInfo,
+) -> Vec<Segment> {
+    // An operation is one level above what it reads on another face, and on the same level on its
+    // own: so segments of one level never wait for each other.
+    let mut levels: Vec<usize> = Vec::with_capacity(graph.ops.len());
+    let mut groups: BTreeMap<(usize, FaceAt), Vec<usize>> = BTreeMap::new();
+    for (at, op) in graph.ops.iter().enumerate() {
+        let reads = op.reads.iter().chain(op.late.iter().map(|late| &late.from));
+        let level = reads.filter_map(|read| match read {
+            Ref::Op(from) => Some(levels[*from] + usize::from(faces[*from] != faces[at])),
+            _ => None,
+        });
+        let level = level.max().unwrap_or(0);
+        levels.push(level);
+        groups.entry((level, faces[at])).or_default().push(at);
+    }
+    let group_of: BTreeMap<usize, (usize, FaceAt)> = groups
+        .iter()
+        .flat_map(|(key, ops)| ops.iter().map(move |op| (*op, *key)))
+        .collect();
+    let mut wanted: BTreeSet<Ref> = graph.outputs.iter().map(|(of, _, _)| *of).collect();
+    for (at, op) in graph.ops.iter().enumerate() {
+        let reads = op.reads.iter().chain(op.late.iter().map(|late| &late.from));
+        for read in reads {
+            if let Ref::Op(from) = read
+                && group_of[from] != group_of[&at]
+            {
+                wanted.insert(*read);
+            }
+        }
+    }
+    let mut devices: BTreeMap<FaceAt, DeviceInfo> = BTreeMap::new();
+    let mut kinds: BTreeMap<Ref, ValueKind> = BTreeMap::new();
+    groups
+        .into_iter()
+        .map(|((_, face), ops)| {
+            let info = devices.entry(face).or_insert_with(|| info(face));
+            build(graph, face, ops, &wanted, info, &mut kinds)
+        })
+        .collect()
+}
+
+fn build(
+    graph: &Typed<'_>,
+    face: FaceAt,
+    ops: Vec<usize>,
+    wanted: &BTreeSet<Ref>,
+    info: &DeviceInfo,
+    kinds: &mut BTreeMap<Ref, ValueKind>,
+) -> Segment {
+    let mut flow = Flow::new();
+    let mut values: BTreeMap<Ref, ValueId> = BTreeMap::new();
+    let mut reads = Vec::new();
+    let mut gives = Vec::new();
+    let mut kept = Vec::new();
+    for at in &ops {
+        let op = &graph.ops[*at];
+        let mut value = |of: Ref, flow: &mut Flow| {
+            *values.entry(of).or_insert_with(|| {
+                reads.push(of);
+                let kind = kinds.get(&of).copied();
+                flow.input(kind.unwrap_or_else(|| given(&graph.value(of))))
+            })
+        };
+        let inputs: Vec<ValueId> = op
+            .reads
+            .iter()
+            .map(|read| value(*read, &mut flow))
+            .collect();
+        let computed: Vec<Computed<'_>> = op
+            .late
+            .iter()
+            .map(|late| Computed {
+                param: &late.param,
+                list: value(late.from, &mut flow),
+                index: late.index,
+            })
+            .collect();
+        let results = lower_computed(&mut flow, &op.call, &inputs, &computed);
+        values.insert(Ref::Op(*at), results[0]);
+        if wanted.contains(&Ref::Op(*at)) {
+            flow.output(results[0]);
+            gives.push(Ref::Op(*at));
+            kept.push((Ref::Op(*at), flow.kind(results[0])));
+        }
+    }
+    let bytes = kept.iter().map(|(_, kind)| kind.bytes()).collect();
+    kinds.extend(kept);
+    let program = Program::new(flow, info);
+    let traffic = traffic(program.flow());
+    Segment {
+        face,
+        ops,
+        reads,
+        gives,
+        bytes,
+        passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
+        scratch: program.workspace(),
+        traffic,
+        fused: Vec::new(),
+    }
+}
+
+/// What is given to the whole pipeline: images.
+fn given(value: &ValueType) -> ValueKind {
+    match value {
+        ValueType::Image(image) => ValueKind::Image(*image),
+        // Everything else is an operation's, and so known from its own segment.
+        _ => ValueKind::scalars(1),
+    }
+}
+
+fn traffic(flow: &Flow) -> u64 {
+    let nodes = flow.nodes().iter();
+    let values = nodes.flat_map(|node| node.inputs.iter().chain(&node.outputs));
+    values.map(|id| flow.kind(*id).bytes()).sum()
+}

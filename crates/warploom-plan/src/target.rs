@@ -1,0 +1,369 @@
+//! Where each operation is asked to run: backend, memory and device agree, and are there.
+
+use std::collections::BTreeSet;
+
+use warploom_core::memory::{MemoryKind, WELL_KNOWN};
+use warploom_core::{BackendId, BackendState, DeviceId, PhysicalDevice, Status, Survey};
+use warploom_kernels::op::Backends;
+
+use crate::diagnostic::{Diagnostic, Place, Problem};
+use crate::pipeline::{Pipeline, Whereabouts};
+use crate::typed::Typed;
+use warploom_core::nearest;
+
+/// What one operation is asked.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Ask {
+    /// This backend and no other.
+    pub(crate) backend: Option<BackendId>,
+    /// This card and no other, by its name.
+    pub(crate) card: Option<String>,
+    /// Is it the operation itself that asks for the processor?
+    pub(crate) cpu_only: bool,
+}
+
+impl Ask {
+    /// Does it ask for something else than the processor?
+    pub(crate) fn needs_gpu(&self) -> bool {
+        self.backend
+            .is_some_and(|backend| backend != BackendId::CPU)
+            || self.card.as_deref().is_some_and(|card| card != "cpu")
+    }
+}
+
+/// Reads what steps ask, against what is there. `None` if nothing sensible can be said.
+pub(crate) fn asks(
+    pipeline: &Pipeline,
+    graphs: &[Typed<'_>],
+    status: Option<&Status>,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Vec<Vec<Ask>>> {
+    let before = findings.len();
+    let mut missing = Missing::default();
+    let mut all = Vec::new();
+    for graph in graphs {
+        let mut asks = Vec::new();
+        for op in &graph.ops {
+            let own = &op.step.whereabouts;
+            let silent = *own == Whereabouts::default();
+            let whereabouts = if silent { &pipeline.whereabouts } else { own };
+            let mut ask = Reading {
+                step: &op.step.name.value,
+                status,
+                missing: &mut missing,
+                findings,
+            }
+            .ask(whereabouts);
+            if matches!(op.call.op.backends, Backends::CpuOnly { .. }) {
+                ask = Ask {
+                    backend: Some(BackendId::CPU),
+                    card: None,
+                    cpu_only: true,
+                };
+            }
+            asks.push(ask);
+        }
+        all.push(asks);
+    }
+    // A step with several operations would say everything several times.
+    let mut told: Vec<Diagnostic> = Vec::new();
+    for finding in findings.drain(before..) {
+        if !told.contains(&finding) {
+            told.push(finding);
+        }
+    }
+    findings.extend(told);
+    missing.tell(status, findings);
+    if findings.len() > before {
+        return None;
+    }
+    let gpu = all.iter().flatten().any(Ask::needs_gpu);
+    if gpu && status.is_none() {
+        let message = "steps need a GPU, and nobody has looked for one yet";
+        let finding = Diagnostic::error(Problem::NoRegistry, message);
+        findings.push(finding.help("initialise the registry first (`warploom plan` does)"));
+        return None;
+    }
+    Some(all)
+}
+
+/// Backends that steps ask for and that give no device.
+#[derive(Debug, Default)]
+struct Missing {
+    backends: BTreeSet<BackendId>,
+    steps: BTreeSet<String>,
+    place: Option<Place>,
+}
+
+impl Missing {
+    /// One message for all of them.
+    fn tell(&self, status: Option<&Status>, findings: &mut Vec<Diagnostic>) {
+        let Some(status) = status.filter(|_| !self.backends.is_empty()) else {
+            return;
+        };
+        let survey = &status.survey;
+        let names: Vec<String> = self.backends.iter().map(|b| format!("`{b}`")).collect();
+        let steps: Vec<String> = self.steps.iter().map(|step| format!("`{step}`")).collect();
+        let none = survey.gpus().next().is_none() && survey.devices.iter().all(|d| d.name == "cpu");
+        let problem = if none {
+            Problem::NoDevice
+        } else {
+            Problem::MissingBackend
+        };
+        let message = format!(
+            "{} {} no device here; asked for by {}",
+            names.join(" and "),
+            if names.len() == 1 { "has" } else { "have" },
+            steps.join(", ")
+        );
+        let mut finding = Diagnostic::error(problem, message).at(self.place);
+        let tried: Vec<BackendId> = if none {
+            let tried = survey.backends.iter().map(|report| report.id);
+            tried
+                .chain(self.backends.iter().copied())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect()
+        } else {
+            self.backends.iter().copied().collect()
+        };
+        for backend in tried {
+            finding = finding.note(format!("`{backend}`: {}", reason(survey, backend)));
+        }
+        let there: BTreeSet<String> = survey
+            .devices
+            .iter()
+            .flat_map(|device| device.faces.iter().map(|face| face.id.backend.to_string()))
+            .collect();
+        let there: Vec<String> = there.into_iter().collect();
+        let help = format!(
+            "run these steps on {}, or mend the above (`warploom detect` shows it)",
+            there.join(" or ")
+        );
+        findings.push(finding.help(help));
+    }
+}
+
+/// Why a backend gives no device.
+fn reason(survey: &Survey, backend: BackendId) -> String {
+    let devices = survey
+        .devices
+        .iter()
+        .filter(|device| device.face(backend).is_some())
+        .count();
+    match survey.backend(backend) {
+        None => "not in this build".to_owned(),
+        Some(_) if devices > 0 => format!("{devices} devices"),
+        Some(report) if report.state == BackendState::Loaded => {
+            "its driver is there and lists no device".to_owned()
+        }
+        Some(report) => report
+            .reason
+            .clone()
+            .unwrap_or_else(|| "not there".to_owned()),
+    }
+}
+
+struct Reading<'a> {
+    step: &'a str,
+    status: Option<&'a Status>,
+    missing: &'a mut Missing,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl Reading<'_> {
+    fn ask(&mut self, whereabouts: &Whereabouts) -> Ask {
+        let mut claims: Vec<(BackendId, String)> = Vec::new();
+        let mut card = None;
+        let mut place = None;
+        if let Some(name) = &whereabouts.backend {
+            place = name.place;
+            match self.backend(&name.value) {
+                Some(backend) => claims.push((backend, format!("`backend = \"{name}\"`"))),
+                None => self.unknown_backend(&name.value, name.place),
+            }
+        }
+        if let Some(name) = &whereabouts.memory {
+            place = place.or(name.place);
+            match self.kind(&name.value) {
+                Some(kind) if !kind.space().kernel_visible() => {
+                    let message = format!(
+                        "step `{}` cannot work in `{kind}`: only copies can use it",
+                        self.step
+                    );
+                    let finding = Diagnostic::error(Problem::Contradiction, message);
+                    let help = format!("`memory = \"{}.device\"`", kind.backend());
+                    let finding = finding.step(self.step).at(name.place);
+                    self.findings.push(finding.help(help));
+                }
+                Some(kind) => claims.push((kind.backend(), format!("`memory = \"{name}\"`"))),
+                None => self.unknown_memory(&name.value, name.place),
+            }
+        }
+        if let Some(name) = &whereabouts.device {
+            place = place.or(name.place);
+            self.device(&name.value, name.place, &mut claims, &mut card);
+        }
+        if let Some(((first, said), (_, other))) = claims
+            .first()
+            .zip(claims.iter().find(|(backend, _)| *backend != claims[0].0))
+        {
+            let message = format!("step `{}` says {said} and {other}", self.step);
+            let finding = Diagnostic::error(Problem::Contradiction, message);
+            let note = format!("{said} is of the backend `{first}`");
+            self.findings.push(
+                finding
+                    .step(self.step)
+                    .at(place)
+                    .note(note)
+                    .help("drop one of them"),
+            );
+        }
+        let backend = claims.first().map(|(backend, _)| *backend);
+        if let (Some(backend), Some(status)) = (backend, self.status)
+            && backend != BackendId::CPU
+            && !status
+                .survey
+                .devices
+                .iter()
+                .any(|device| device.face(backend).is_some())
+        {
+            self.missing.backends.insert(backend);
+            self.missing.steps.insert(self.step.to_owned());
+            self.missing.place = self.missing.place.or(place);
+        }
+        Ask {
+            backend,
+            card,
+            cpu_only: false,
+        }
+    }
+
+    /// A backend that is known by name, here or anywhere.
+    fn backend(&self, name: &str) -> Option<BackendId> {
+        let survey = self.status.map(|status| &status.survey);
+        let linked = survey.into_iter().flat_map(|survey| &survey.backends);
+        let known = linked
+            .map(|report| report.id)
+            .chain(WELL_KNOWN.iter().map(MemoryKind::backend));
+        known.into_iter().find(|id| id.as_str() == name)
+    }
+
+    fn kinds(&self) -> Vec<MemoryKind> {
+        let survey = self.status.map(|status| &status.survey);
+        let devices = survey.into_iter().flat_map(|survey| &survey.devices);
+        let faces = devices.flat_map(|device| &device.faces);
+        let found = faces.flat_map(|face| face.memory.iter().copied());
+        WELL_KNOWN.iter().copied().chain(found).collect()
+    }
+
+    fn kind(&self, name: &str) -> Option<MemoryKind> {
+        let kinds = self.kinds();
+        let own = kinds.iter().find(|kind| kind.name() == name);
+        own.or_else(|| kinds.iter().find(|kind| kind.aliases().contains(&name)))
+            .copied()
+    }
+
+    fn unknown_backend(&mut self, name: &str, place: Option<Place>) {
+        let known: BTreeSet<String> = self
+            .kinds()
+            .iter()
+            .map(|kind| kind.backend().to_string())
+            .collect();
+        let message = format!(
+            "step `{}` asks for the backend `{name}`, and there is no such backend",
+            self.step
+        );
+        let mut finding = Diagnostic::error(Problem::MissingBackend, message)
+            .step(self.step)
+            .at(place);
+        finding = match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding.help(format!(
+                "there are: {}",
+                known.into_iter().collect::<Vec<_>>().join(", ")
+            )),
+        };
+        self.findings.push(finding);
+    }
+
+    fn unknown_memory(&mut self, name: &str, place: Option<Place>) {
+        let kinds = self.kinds();
+        let known: BTreeSet<&str> = kinds
+            .iter()
+            .flat_map(|kind| std::iter::once(kind.name()).chain(kind.aliases().iter().copied()))
+            .collect();
+        let message = format!(
+            "step `{}` asks for memory `{name}`, and there is no such kind",
+            self.step
+        );
+        let mut finding = Diagnostic::error(Problem::UnknownMemory, message)
+            .step(self.step)
+            .at(place);
+        let lower = name.to_lowercase();
+        finding = match nearest(&lower, known.iter().copied()) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding.help(format!(
+                "there are: {}",
+                known.into_iter().collect::<Vec<_>>().join(", ")
+            )),
+        };
+        self.findings.push(finding);
+    }
+
+    fn device(
+        &mut self,
+        name: &str,
+        place: Option<Place>,
+        claims: &mut Vec<(BackendId, String)>,
+        card: &mut Option<String>,
+    ) {
+        let id = name.parse::<DeviceId>().ok();
+        if let Some(id) = id {
+            claims.push((id.backend, format!("`device = \"{name}\"`")));
+        }
+        if name == "cpu" {
+            claims.push((BackendId::CPU, "`device = \"cpu\"`".to_owned()));
+            return;
+        }
+        let Some(status) = self.status else {
+            if id.is_none_or(|id| id.backend != BackendId::CPU) {
+                *card = Some(name.to_owned());
+            }
+            return;
+        };
+        let found: Option<&PhysicalDevice> = status.survey.find(name);
+        if let Some(found) = found {
+            *card = Some(found.name.clone());
+            return;
+        }
+        // A backend without devices is told once, for all steps.
+        if id.is_some_and(|id| {
+            !status
+                .survey
+                .devices
+                .iter()
+                .any(|d| d.face(id.backend).is_some())
+        }) {
+            return;
+        }
+        let known: Vec<String> = status
+            .survey
+            .devices
+            .iter()
+            .flat_map(|device| {
+                let faces = device.faces.iter().map(|face| face.id.to_string());
+                std::iter::once(device.name.clone()).chain(faces)
+            })
+            .collect();
+        let message = format!(
+            "step `{}` asks for `{name}`, and there is no such device",
+            self.step
+        );
+        let finding = Diagnostic::error(Problem::UnknownDevice, message)
+            .step(self.step)
+            .at(place);
+        self.findings
+            .push(finding.help(format!("there are: {}", known.join(", "))));
+    }
+}

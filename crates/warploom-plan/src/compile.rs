@@ -80,6 +80,7 @@ fn any_error(findings: &[Diagnostic]) -> bool {
 
 /// Errors before warnings, each in the order of the file.
 fn sorted(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    assert!(any_error(&findings), "I10: a refusal without a reason");
     findings.sort_by_key(|finding| (finding.severity, finding.place));
     findings
 }

@@ -213,7 +213,7 @@ problems! {
     /// Steps that wait for each other. (WL0307)
     Cycle = 307, "Steps may be written in any order, but none may depend on its own result. The message lists the steps around the circle.";
     /// A word that is not one of the choices. (WL0308)
-    UnknownWord = 308, "The field takes one of a few words, which the message lists.";
+    UnknownWord = 308, "The field takes one of a few words, which the message lists. Words are written small, as in the list.";
     /// A step that does several things at once. (WL0309)
     Ambiguous = 309, "A step is one operation (`op`), several in a row (`chain`), or one chain per value of an axis (`branch`): exactly one of them.";
     /// A name that cannot be one. (WL0310)
@@ -253,7 +253,7 @@ problems! {
     /// The plan does not fit. (WL0331)
     DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget, and tiles cannot help: an operation needs the whole image. The message has the numbers, the step at which memory is fullest, and the smallest budget that would do.";
     /// A budget that makes no sense. (WL0332)
-    BadBudget = 332, "A budget is a number of bytes above 0, such as `4GiB`.";
+    BadBudget = 332, "A budget is a number of bytes above 0, such as `4GiB`; a depth is a number of records above 0.";
     /// A plan of another version. (WL0341)
     PlanVersion = 341, "Plans are read by the version that wrote them. Compile the pipeline again.";
 }

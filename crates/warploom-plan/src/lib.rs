@@ -27,6 +27,7 @@
 mod compile;
 pub mod diagnostic;
 mod draft;
+mod explain;
 pub mod language;
 pub mod options;
 pub mod pipeline;

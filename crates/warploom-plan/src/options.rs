@@ -51,7 +51,7 @@ impl Speed {
             Self {
                 machine: machine(12e9, 25e9),
                 link: 8e9,
-                launch: 10e-6,
+                launch: 2e-6,
             }
         } else if discrete {
             Self {

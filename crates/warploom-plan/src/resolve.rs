@@ -287,6 +287,8 @@ impl<'p> Names<'p> {
 
 /// What a step reads, by step.
 struct Reads {
+    /// Was every name found?
+    whole: bool,
     inputs: Vec<(Meaning, Option<Place>)>,
     late: Vec<Meaning>,
 }
@@ -316,6 +318,7 @@ impl<'p> Wiring<'_, 'p> {
     fn reads(&mut self, at: usize) -> Reads {
         let step = &self.pipeline.steps[at];
         let mut inputs = Vec::new();
+        let before = self.findings.len();
         for name in &step.inputs {
             let meaning = self.names.find(name, self.findings);
             inputs.extend(meaning.map(|meaning| (meaning, name.place)));
@@ -335,7 +338,12 @@ impl<'p> Wiring<'_, 'p> {
                 }
             }
         }
-        Reads { inputs, late }
+        let whole = self.findings.len() == before;
+        Reads {
+            whole,
+            inputs,
+            late,
+        }
     }
 
     fn graph(mut self, inputs: &[(String, Option<String>)]) -> Option<Graph<'p>> {
@@ -366,7 +374,7 @@ impl<'p> Wiring<'_, 'p> {
             let first: Option<Vec<Ref>> = reads[at].inputs.iter().map(|(m, _)| given(m)).collect();
             let places: Vec<Option<Place>> = reads[at].inputs.iter().map(|(_, p)| *p).collect();
             // A name that nothing has was told above.
-            let Some(mut current) = first else {
+            let Some(mut current) = first.filter(|_| reads[at].whole) else {
                 continue;
             };
             let ops = self.ops(step);
@@ -399,7 +407,9 @@ impl<'p> Wiring<'_, 'p> {
             gives[at] = current.first().copied();
         }
         self.outputs(&mut graph, &gives);
-        self.unused(&graph, &reads);
+        if reads.iter().all(|reads| reads.whole) {
+            self.unused(&graph, &reads);
+        }
         Some(graph)
     }
 

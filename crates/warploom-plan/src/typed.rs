@@ -204,8 +204,9 @@ fn one<'p>(
     if let (Some(dtype), Some(image)) = (wanted, given)
         && image.dtype != dtype
     {
-        let params = Given::new().with("dtype", dtype.to_string().as_str());
-        let call = OpCall::new("cast", &params, &[image]).ok()?;
+        let params = Given::new().with("type", dtype.to_string().as_str());
+        let call = OpCall::new("cast", &params, &[image]);
+        let call = call.expect("every image can be cast to every element type");
         typed.ops.push(TypedOp {
             name: format!("{}.cast", op.name),
             step: op.step,

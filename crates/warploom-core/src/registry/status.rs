@@ -34,6 +34,16 @@ pub enum Placement {
 }
 
 impl Status {
+    /// A snapshot of a machine that was described rather than looked at: to plan for another
+    /// machine, or in tests.
+    pub fn described(survey: Survey, capacity: Capacity) -> Self {
+        Self {
+            version: 1,
+            survey,
+            capacity,
+        }
+    }
+
     /// The hardware GPUs.
     pub fn gpus(&self) -> impl Iterator<Item = &PhysicalDevice> {
         self.survey.gpus()

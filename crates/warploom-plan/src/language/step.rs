@@ -1,7 +1,6 @@
 //! Steps of a file.
 
 use toml::de::{DeTable, DeValue};
-use warploom_kernels::op;
 
 use super::field::{BRANCH_AXES, STEP};
 use super::reader::{Findings, Node, key, place};
@@ -61,7 +60,6 @@ pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Optio
             "name" | "op" | "chain" | "branch" => {}
             "params" if has_op => {}
             "input" => step.inputs = names(findings, node),
-            "dtype" if is_param(&step, field) => {}
             "dtype" => step.dtype = findings.dtype(node),
             "backend" | "memory" | "device" => {
                 whereabouts(findings, &mut step.whereabouts, field, node);
@@ -90,16 +88,6 @@ pub(super) fn whereabouts(
     *slot = findings.text(field, node);
 }
 
-/// `cast` has a parameter `dtype`, which means the same as the field.
-fn is_param(step: &Step, name: &str) -> bool {
-    match &step.work {
-        Work::Chain(ops) if ops.len() == 1 => {
-            op::find(&ops[0].op.value).is_ok_and(|op| op.param(name).is_some())
-        }
-        _ => false,
-    }
-}
-
 fn names(findings: &mut Findings, node: &Node<'_>) -> Vec<At<String>> {
     match node.get_ref() {
         DeValue::Array(items) => {
@@ -115,8 +103,6 @@ fn names(findings: &mut Findings, node: &Node<'_>) -> Vec<At<String>> {
 /// The operation of a step or of an item of a chain, with its parameters.
 fn one(findings: &mut Findings, table: &DeTable<'_>) -> Option<OpUse> {
     let mut used = OpUse::new(findings.text("op", &table["op"])?);
-    let own = op::find(&used.op.value).ok();
-    let takes = |name: &str| own.is_some_and(|op| op.param(name).is_some());
     for (name, node) in table {
         let field = name.get_ref().as_ref();
         let of_step = STEP.iter().any(|known| known.name == field);
@@ -125,7 +111,7 @@ fn one(findings: &mut Findings, table: &DeTable<'_>) -> Option<OpUse> {
             for (name, node) in params.into_iter().flatten() {
                 argument(findings, &mut used, key(name), node);
             }
-        } else if !of_step || (field == "dtype" && takes(field)) {
+        } else if !of_step {
             argument(findings, &mut used, key(name), node);
         }
     }
@@ -187,7 +173,7 @@ fn chain(findings: &mut Findings, field: &str, node: &Node<'_>) -> Option<Vec<Op
                     let of_step = STEP
                         .iter()
                         .any(|known| known.name == name.get_ref().as_ref());
-                    if of_step && !["op", "params", "dtype"].contains(&name.get_ref().as_ref()) {
+                    if of_step && !["op", "params"].contains(&name.get_ref().as_ref()) {
                         let fields = ["op", "params"].into_iter();
                         findings.unknown("an operation of a chain", &key(name), fields);
                     }

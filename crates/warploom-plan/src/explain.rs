@@ -1,0 +1,296 @@
+//! A plan in words and as a picture.
+
+use std::fmt::Write as _;
+
+use warploom_core::Bytes;
+
+use crate::plan::{CopyReason, ExecutionPlan, PlanStep, Pool};
+
+impl ExecutionPlan {
+    /// A few lines: where it runs, what it needs, what it should take.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        let device = &self.device;
+        let _ = writeln!(
+            text,
+            "{}: on {} ({}) through {}",
+            self.pipeline,
+            device.name,
+            device.label,
+            device.faces.join(", ")
+        );
+        for other in &self.others {
+            let _ = writeln!(
+                text,
+                "  and on {} through {}",
+                other.name,
+                other.faces.join(", ")
+            );
+        }
+        for source in &self.sources {
+            let _ = write!(
+                text,
+                "  reads {}: {}, {}",
+                source.name,
+                source.image,
+                Bytes(source.bytes)
+            );
+            let _ = match (&source.channel, &source.file) {
+                (Some(channel), _) => writeln!(text, ", channel {channel}"),
+                (_, Some(file)) => writeln!(text, ", from {file}, the same for all records"),
+                _ => writeln!(text),
+            };
+        }
+        for variant in &self.variants {
+            if let Some(channel) = &variant.channel {
+                let _ = writeln!(text, "channel {channel}:");
+            }
+            for (at, step) in variant.steps.iter().enumerate() {
+                let _ = writeln!(text, "{:>4}  {}", at + 1, step_line(step));
+                if let PlanStep::Run { ops, .. } = step {
+                    for op in ops {
+                        let _ = writeln!(text, "        {}", op_line(op));
+                    }
+                }
+            }
+            for output in &variant.outputs {
+                let file = output.file.as_deref().unwrap_or("(returned)");
+                let _ = writeln!(
+                    text,
+                    "  writes {}: {} to {file}",
+                    output.value, output.gives
+                );
+            }
+        }
+        for pool in &self.memory.pools {
+            let _ = writeln!(text, "  {}", pool_line(pool, self.memory.depth));
+        }
+        let estimate = &self.estimate;
+        let sure = if estimate.measured {
+            "measured"
+        } else {
+            "guessed: the device was not measured"
+        };
+        let _ = writeln!(
+            text,
+            "  about {} a record ({} units, {} when copies and work overlap, limited by {}; {sure})",
+            seconds(estimate.seconds),
+            estimate.units,
+            seconds(estimate.paced),
+            estimate.limit
+        );
+        for warning in &self.warnings {
+            let _ = writeln!(text, "{warning}");
+        }
+        text
+    }
+
+    /// Every decision and why, and where every byte goes.
+    pub fn explanation(&self) -> String {
+        let mut text = self.summary();
+        let _ = writeln!(text, "\nwhy");
+        for reason in &self.reasons {
+            let _ = writeln!(text, "  {}: {}", reason.about, reason.why);
+        }
+        for pool in &self.memory.pools {
+            let _ = writeln!(
+                text,
+                "\n{} of {}, one record in flight",
+                pool.memory, pool.device
+            );
+            if let Some(peak) = &pool.fullest {
+                let _ = writeln!(
+                    text,
+                    "  fullest at step {}: {} live in {} ({})",
+                    peak.step,
+                    Bytes(peak.bytes),
+                    Bytes(pool.slot),
+                    percent(pool.bound, pool.slot)
+                );
+            }
+            for (variant, list) in self.variants.iter().zip(&pool.layout) {
+                if let Some(channel) = &variant.channel {
+                    let _ = writeln!(text, "  channel {channel}");
+                }
+                for lodging in list {
+                    let _ = writeln!(
+                        text,
+                        "  {:>14}  {:>10}  steps {:>3} to {:<3} {}",
+                        lodging.offset,
+                        Bytes(lodging.bytes).to_string(),
+                        lodging.first,
+                        lodging.last,
+                        lodging.value
+                    );
+                }
+            }
+        }
+        let _ = writeln!(text, "\nplan {} (version {})", self.hash, self.version);
+        text
+    }
+
+    /// The plan as a graph for Graphviz.
+    pub fn dot(&self) -> String {
+        let mut text = String::from("digraph plan {\n  rankdir = LR;\n  node [shape = box];\n");
+        for (number, variant) in self.variants.iter().enumerate() {
+            let title = variant.channel.as_deref().map_or_else(
+                || self.pipeline.clone(),
+                |channel| format!("{} (channel {channel})", self.pipeline),
+            );
+            let _ = writeln!(
+                text,
+                "  subgraph cluster_{number} {{\n    label = {};",
+                quoted(&title)
+            );
+            for source in &self.sources {
+                let _ = writeln!(
+                    text,
+                    "    {} [shape = ellipse, label = {}];",
+                    node(number, &source.name),
+                    quoted(&format!("{}\\n{}", source.name, source.image))
+                );
+            }
+            for step in &variant.steps {
+                let PlanStep::Run { device, ops, .. } = step else {
+                    continue;
+                };
+                for op in ops {
+                    let _ = writeln!(
+                        text,
+                        "    {} [label = {}];",
+                        node(number, &op.name),
+                        quoted(&format!(
+                            "{}\\n{} on {device}\\n{}",
+                            op.name, op.op, op.gives
+                        ))
+                    );
+                    for read in &op.reads {
+                        let _ = writeln!(
+                            text,
+                            "    {} -> {};",
+                            node(number, read),
+                            node(number, &op.name)
+                        );
+                    }
+                    for computed in &op.computed {
+                        let _ = writeln!(
+                            text,
+                            "    {} -> {} [style = dashed, label = {}];",
+                            node(number, &computed.from),
+                            node(number, &op.name),
+                            quoted(&computed.param)
+                        );
+                    }
+                }
+            }
+            text.push_str("  }\n");
+        }
+        text.push_str("}\n");
+        text
+    }
+}
+
+fn node(variant: usize, name: &str) -> String {
+    quoted(&format!("{variant}/{name}"))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\\\""))
+}
+
+fn step_line(step: &PlanStep) -> String {
+    match step {
+        PlanStep::Copy {
+            value,
+            from,
+            to,
+            bytes,
+            seconds: time,
+            why,
+            ..
+        } => {
+            let once = if *why == CopyReason::Constant {
+                ", once"
+            } else {
+                ""
+            };
+            format!(
+                "copy {value}: {from} -> {to}, {}, {}{once}",
+                Bytes(*bytes),
+                seconds(*time)
+            )
+        }
+        PlanStep::Run {
+            device,
+            memory,
+            ops,
+            passes,
+            scratch,
+            seconds: time,
+            ..
+        } => format!(
+            "run {} in {passes} {} on {device} in {memory}, {} of scratch, {}",
+            count(ops.len(), "operation"),
+            if *passes == 1 { "pass" } else { "passes" },
+            Bytes(*scratch),
+            seconds(*time)
+        ),
+    }
+}
+
+fn op_line(op: &crate::plan::PlanOp) -> String {
+    let mut text = format!("{} = {}({}", op.name, op.op, op.reads.join(", "));
+    for (name, value) in &op.params {
+        let _ = write!(text, ", {name}={value}");
+    }
+    for computed in &op.computed {
+        let _ = write!(
+            text,
+            ", {}={}[{}]",
+            computed.param, computed.from, computed.index
+        );
+    }
+    let _ = write!(text, "): {}", op.gives);
+    text
+}
+
+fn pool_line(pool: &Pool, depth: u32) -> String {
+    let mut text = format!(
+        "{} of {}: {} = {depth} x {}",
+        pool.memory,
+        pool.device,
+        Bytes(pool.total),
+        Bytes(pool.slot)
+    );
+    if pool.shared > 0 {
+        let _ = write!(text, " + {} shared", Bytes(pool.shared));
+    }
+    if let Some(budget) = pool.budget {
+        let _ = write!(text, ", of {} that may be used", Bytes(budget));
+    }
+    text
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "nothing".to_owned();
+    }
+    format!("{:.0} % used", part as f64 / whole as f64 * 100.0)
+}
+
+/// A duration with three digits and a unit.
+fn seconds(time: f64) -> String {
+    match time {
+        t if t >= 1.0 => format!("{t:.2} s"),
+        t if t >= 1e-3 => format!("{:.2} ms", t * 1e3),
+        t => format!("{:.1} us", t * 1e6),
+    }
+}

@@ -1,0 +1,257 @@
+//! Pipeline files: no field is dead, no text brings the reader down.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rstest::rstest;
+use warploom_core::DType;
+use warploom_kernels::ImageType;
+use warploom_plan::language::field::{Field, INPUT, OUTPUT, PIPELINE, STEP, Takes};
+use warploom_plan::language::schema;
+use warploom_plan::{Options, Pipeline, Sources, compile};
+
+use crate::machine::{GIB, cpu, cuda, machine, opencl};
+
+/// The plan of a file as JSON, or what is said against it.
+fn outcome(text: &str) -> String {
+    let status = machine([cpu(), cuda(0, GIB), cuda(1, 2 * GIB), opencl(0, 0, GIB)]);
+    let sources = Sources::stack(DType::U16, 4, 64, 64)
+        .channels(["1", "2"])
+        .constant("flat", ImageType::stack(DType::F32, 4, 64, 64))
+        .constant("other", ImageType::stack(DType::F32, 4, 64, 64));
+    let result = Pipeline::from_toml(text)
+        .and_then(|pipeline| compile(&pipeline, &sources, Some(&status), &Options::default()));
+    match result {
+        Ok(plan) => plan.to_json(),
+        Err(findings) => {
+            let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            texts.join("\n")
+        }
+    }
+}
+
+/// For every field two files that differ in it alone: their plans must differ.
+#[rstest]
+#[case::name(
+    "name",
+    "name = \"a\"\n[[step]]\nop = \"sqrt\"",
+    "name = \"b\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::foreach(
+    "foreach",
+    "[[step]]\nop = \"sqrt\"",
+    "foreach = \"plane\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::backend(
+    "backend",
+    "[[step]]\nop = \"sqrt\"",
+    "backend = \"opencl\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::memory(
+    "memory",
+    "[[step]]\nop = \"sqrt\"",
+    "memory = \"numpy\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::device(
+    "device",
+    "[[step]]\nop = \"sqrt\"",
+    "device = \"gpu1\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::strict(
+    "strict",
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nname = \"b\"\nop = \"abs\"\nbackend = \"cpu\"",
+    "strict = \"no-host-copy\"\n[[step]]\nop = \"sqrt\"\n[[step]]\nname = \"b\"\nop = \"abs\"\nbackend = \"cpu\""
+)]
+#[case::spread_steps(
+    "spread_steps",
+    "[[step]]\nop = \"sqrt\"\ndevice = \"gpu0\"\n[[step]]\nop = \"abs\"\ndevice = \"gpu1\"",
+    "spread_steps = true\n[[step]]\nop = \"sqrt\"\ndevice = \"gpu0\"\n[[step]]\nop = \"abs\"\ndevice = \"gpu1\""
+)]
+#[case::math(
+    "math",
+    "[[step]]\nop = \"sqrt\"",
+    "math = \"fast\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::dtype(
+    "dtype",
+    "[[step]]\nop = \"sqrt\"",
+    "dtype = \"input\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::placement(
+    "placement",
+    "[[step]]\nop = \"sqrt\"",
+    "placement = \"fit\"\n[[step]]\nop = \"sqrt\""
+)]
+#[case::inputs(
+    "inputs",
+    "[[step]]\nop = \"sqrt\"",
+    "[inputs.dna]\nchannel = 1\n[[step]]\nop = \"sqrt\""
+)]
+#[case::channel(
+    "channel",
+    "[inputs.dna]\nchannel = 1\n[[step]]\nop = \"sqrt\"",
+    "[inputs.dna]\nchannel = 2\n[[step]]\nop = \"sqrt\""
+)]
+#[case::constants(
+    "constants",
+    "constants = { flat = \"a.tif\", other = \"b.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]",
+    "constants = { flat = \"c.tif\", other = \"b.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]"
+)]
+#[case::input(
+    "input",
+    "constants = { flat = \"a.tif\", other = \"b.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]",
+    "constants = { flat = \"a.tif\", other = \"b.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"other\"]"
+)]
+#[case::step(
+    "step",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\""
+)]
+#[case::output(
+    "output",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\""
+)]
+#[case::of(
+    "of",
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"",
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"abs\"\nwrite = \"a.tif\""
+)]
+#[case::write(
+    "write",
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"",
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"b.tif\""
+)]
+#[case::op(
+    "op",
+    "[[step]]\nname = \"a\"\nop = \"sqrt\"",
+    "[[step]]\nname = \"a\"\nop = \"abs\""
+)]
+#[case::chain(
+    "chain",
+    "[[step]]\nname = \"a\"\nchain = [\"sqrt\"]",
+    "[[step]]\nname = \"a\"\nchain = [\"sqrt\", \"abs\"]"
+)]
+#[case::branch(
+    "branch",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", 1 = [\"sqrt\"], 2 = [] }",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", 1 = [\"abs\"], 2 = [] }"
+)]
+#[case::params(
+    "params",
+    "[[step]]\nop = \"gaussian\"\nparams = { sigma = 1 }",
+    "[[step]]\nop = \"gaussian\"\nparams = { sigma = 2 }"
+)]
+fn no_field_is_dead(#[case] field: &str, #[case] one: &str, #[case] other: &str) {
+    let all = all_fields();
+    assert!(all.contains(&field), "{field} is no field");
+    let (a, b) = (outcome(one), outcome(other));
+    assert_ne!(a, b, "{field} changes nothing");
+    assert!(
+        a.contains("\"version\"") || b.contains("\"version\""),
+        "{a}\n{b}"
+    );
+    assert!(!a.contains("WL0302") && !b.contains("WL0302"), "{a}\n{b}");
+}
+
+fn all_fields() -> Vec<&'static str> {
+    let lists: [&[Field]; 4] = [PIPELINE, INPUT, STEP, OUTPUT];
+    lists
+        .into_iter()
+        .flatten()
+        .map(|field| field.name)
+        .collect()
+}
+
+#[test]
+fn the_schema_knows_every_field_and_operation() {
+    let text = schema().to_string();
+    for field in all_fields() {
+        assert!(text.contains(&format!("\"{field}\"")), "{field}");
+    }
+    assert!(text.contains("\"gaussian\""));
+    for field in PIPELINE {
+        assert!(!matches!(field.takes, Takes::Table(&[])), "{field:?}");
+    }
+}
+
+#[rstest]
+#[case::garbage("\u{1}\u{7f}]][[=\"'".repeat(130_000))]
+#[case::deep(format!("a = {}{}", "[".repeat(100_000), "]".repeat(100_000)))]
+#[case::dotted(format!("{} = 1", vec!["a"; 50_000].join(".")))]
+#[case::many_steps("[[step]]\nop = \"sqrt\"\n".repeat(10_000))]
+#[case::huge_number(format!("[[step]]\nop = \"gaussian\"\nsigma = {}", "9".repeat(100_000)))]
+#[case::unicode("[[step]]\nname = \"\u{202e}évil\u{0}\"\nop = \"gauß\"".to_owned())]
+fn bad_files_are_errors_and_quick(#[case] text: String) {
+    let begun = Instant::now();
+    assert!(outcome(&text).contains("WL0"));
+    // Generous: the machine may be busy; a quadratic reader would take minutes.
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let fields = all_fields();
+    let words = prop_oneof![
+        proptest::sample::select(fields).prop_map(str::to_owned),
+        proptest::sample::select(vec![
+            "[[step]]",
+            "[step.branch]",
+            "[inputs.a]",
+            "[constants]",
+            "[[output]]",
+            "=",
+            "\"image\"",
+            "\"sqrt\"",
+            "\"gaussian\"",
+            "\"channel\"",
+            "1",
+            "-3",
+            "1e999",
+            "nan",
+            "true",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "\n",
+            "\"",
+            "'",
+            "#",
+            "\"\"\"",
+            ".",
+            "2026-01-01",
+            "\"cupy\"",
+            "\"u8\"",
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,6}",
+    ];
+    proptest::collection::vec(words, 0..60).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_text_brings_the_reader_down(text in words()) {
+        outcome(&text);
+    }
+
+    #[test]
+    fn no_damage_brings_the_reader_down(at in 0..4000_usize, byte in any::<u8>(), cut in any::<bool>()) {
+        let text = include_str!("../../../../examples/pipelines/nuclei.toml");
+        let mut bytes = text.as_bytes().to_vec();
+        let at = at % bytes.len();
+        if cut {
+            bytes.truncate(at);
+        } else {
+            bytes[at] = byte;
+        }
+        outcome(&String::from_utf8_lossy(&bytes));
+    }
+}

@@ -1,0 +1,9 @@
+//! Pipelines in, plans or refusals out, on machines that are only described.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod assignment;
+mod language;
+mod machine;
+mod memory;
+mod plans;
+mod refusals;

@@ -1,0 +1,97 @@
+//! Where the bytes go: nothing overlaps, nothing is wasted, what compiles fits.
+
+use proptest::prelude::*;
+use warploom_core::DType;
+use warploom_plan::pipeline::{OpUse, Step};
+use warploom_plan::plan::Pool;
+use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
+
+use crate::machine::{GIB, cpu, cuda, machine};
+
+fn check(plan: &ExecutionPlan) {
+    for pool in &plan.memory.pools {
+        assert!(pool.slot >= pool.bound, "{}", pool.memory);
+        let total = pool.slot * u64::from(plan.memory.depth) + pool.shared;
+        assert_eq!(pool.total, total, "{}", pool.memory);
+        if let Some(budget) = pool.budget {
+            assert!(pool.total <= budget, "I1: {} of {budget}", pool.total);
+        }
+        for list in &pool.layout {
+            for (at, a) in list.iter().enumerate() {
+                assert!(a.offset + a.bytes <= pool.slot);
+                for b in &list[..at] {
+                    let apart = a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
+                    let never = a.last < b.first || b.last < a.first;
+                    assert!(apart || never, "{a:?} and {b:?} overlap");
+                }
+            }
+        }
+    }
+}
+
+/// A pipeline of random steps, each reading what any earlier one gave, on either side.
+fn pipelines() -> impl Strategy<Value = Pipeline> {
+    let step = (any::<u16>(), any::<u16>(), 0..5_usize, any::<bool>());
+    proptest::collection::vec(step, 1..24).prop_map(|steps| {
+        let mut pipeline = Pipeline::new("random");
+        for (at, (first, second, op, gpu)) in steps.into_iter().enumerate() {
+            let name = |pick: u16| match usize::from(pick) % (at + 1) {
+                0 => "image".to_owned(),
+                n => format!("s{}", n - 1),
+            };
+            let (op, inputs) = match op {
+                0 => (OpUse::new("sqrt"), vec![name(first)]),
+                1 => (OpUse::new("gaussian").with("sigma", 1.5), vec![name(first)]),
+                2 => (OpUse::new("cast").with("type", "u8"), vec![name(first)]),
+                3 => (OpUse::new("label_box"), vec![name(first)]),
+                _ => (OpUse::new("add_images"), vec![name(first), name(second)]),
+            };
+            let reads = inputs.iter().map(String::as_str);
+            let step = Step::new(&format!("s{at}"), op).reads(reads);
+            let step = step.backend(if gpu { "cuda" } else { "cpu" });
+            pipeline = pipeline.step(step);
+        }
+        pipeline
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn i1_nothing_that_lives_at_once_overlaps_and_all_of_it_fits(pipeline in pipelines()) {
+        let status = machine([cpu(), cuda(0, GIB)]);
+        let sources = Sources::plane(DType::F32, 100, 130);
+        let plan = compile(&pipeline, &sources, Some(&status), &Options::default());
+        let plan = plan.unwrap_or_else(|found| panic!("{}", found[0]));
+        check(&plan);
+    }
+}
+
+#[test]
+fn a_smaller_budget_means_fewer_records_in_flight_and_then_a_refusal() {
+    let pipeline = Pipeline::new("p")
+        .step(Step::new("a", OpUse::new("gaussian").with("sigma", 2.0)).backend("cuda"));
+    let status = machine([cpu(), cuda(0, GIB)]);
+    let sources = Sources::plane(DType::F32, 1024, 1024);
+    let with = |budget: u64| {
+        let mut options = Options::default();
+        options.budget = Some(budget);
+        compile(&pipeline, &sources, Some(&status), &options)
+    };
+    let device = |plan: &ExecutionPlan| -> Pool {
+        let mut pools = plan.memory.pools.iter();
+        pools
+            .find(|pool| pool.memory == "cuda.device")
+            .unwrap()
+            .clone()
+    };
+    let wide = with(GIB).unwrap();
+    assert_eq!(wide.memory.depth, 2);
+    let slot = device(&wide).slot;
+    assert_eq!(with(2 * slot).unwrap().memory.depth, 2);
+    assert_eq!(with(2 * slot - 1).unwrap().memory.depth, 1);
+    assert_eq!(with(slot).unwrap().memory.depth, 1);
+    let refusal = with(slot - 1).unwrap_err();
+    assert_eq!(refusal[0].code.to_string(), "WL0331");
+}

@@ -61,6 +61,10 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "this is how serde calls it"
+)]
 fn as_text<S: serde::Serializer>(code: &Code, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(code)
 }

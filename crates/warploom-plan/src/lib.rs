@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod channel;
 mod compile;
 pub mod diagnostic;
 mod draft;
@@ -31,6 +32,7 @@ mod explain;
 pub mod language;
 pub mod options;
 pub mod pipeline;
+mod place;
 pub mod plan;
 mod resolve;
 mod segment;

@@ -41,11 +41,9 @@ impl Speed {
     /// What a device of this sort is taken for until it was measured: orders of magnitude, enough
     /// to prefer a card to the processor for large images and not for small ones.
     pub fn guess(discrete: bool, software: bool) -> Self {
-        let machine = |bytes, operations| {
-            let mut machine = Machine::default();
-            machine.bytes_per_second = bytes;
-            machine.operations_per_second = operations;
-            machine
+        let machine = |bytes_per_second, operations_per_second| Machine {
+            bytes_per_second,
+            operations_per_second,
         };
         if software {
             Self {

@@ -309,10 +309,10 @@ impl ExecutionPlan {
     ///
     /// # Errors
     /// When it is no plan, of another version, or was changed by hand.
-    pub fn from_json(text: &str) -> Result<Self, Diagnostic> {
+    pub fn from_json(text: &str) -> Result<Self, Box<Diagnostic>> {
         let refuse = |message: String| {
             let finding = Diagnostic::error(Problem::PlanVersion, message);
-            finding.help("compile the pipeline again")
+            Box::new(finding.help("compile the pipeline again"))
         };
         let version = serde_json::from_str::<serde_json::Value>(text)
             .map_err(|error| refuse(format!("this is no plan: {error}")))?;

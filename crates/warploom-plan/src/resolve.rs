@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::channel::{branches, inputs, normal};
 use crate::diagnostic::{Diagnostic, Place, Problem};
 use crate::pipeline::{Argument, At, OpUse, Pipeline, Step, Work};
 use crate::sources::Record;
@@ -61,13 +62,6 @@ pub(crate) struct Graph<'p> {
     pub(crate) outputs: Vec<(Ref, At<String>, String)>,
 }
 
-/// `02` and `2` are one channel.
-fn normal(key: &str) -> String {
-    key.trim()
-        .parse::<u64>()
-        .map_or_else(|_| key.trim().to_owned(), |number| number.to_string())
-}
-
 /// Resolves a pipeline for records of this kind: a graph for each branch.
 pub(crate) fn resolve<'p>(
     pipeline: &'p Pipeline,
@@ -97,120 +91,6 @@ pub(crate) fn resolve<'p>(
         }
     }
     graphs
-}
-
-/// The branches a pipeline is compiled for.
-fn branches(
-    pipeline: &Pipeline,
-    record: &Record,
-    findings: &mut Vec<Diagnostic>,
-) -> Vec<Option<String>> {
-    let mut branched = false;
-    for step in &pipeline.steps {
-        let Work::Branch { by, chains } = &step.work else {
-            continue;
-        };
-        branched = true;
-        if record.channels.is_empty() {
-            let message = format!(
-                "step `{}` branches by {by}, and the records have no such axis",
-                step.name
-            );
-            let finding = Diagnostic::error(Problem::RecordMismatch, message);
-            findings.push(finding.step(&step.name.value).at(by.place));
-            continue;
-        }
-        let have: BTreeSet<String> = record.channels.iter().map(|name| normal(name)).collect();
-        let asked: Vec<String> = chains.iter().map(|(key, _)| normal(&key.value)).collect();
-        let unique: BTreeSet<&String> = asked.iter().collect();
-        if unique.len() < asked.len() {
-            let message = format!("step `{}` has two chains for one channel", step.name);
-            let finding = Diagnostic::error(Problem::BranchKeys, message);
-            findings.push(finding.step(&step.name.value).at(by.place));
-        }
-        let asked: BTreeSet<String> = asked.into_iter().collect();
-        if asked != have {
-            let text = |set: &BTreeSet<String>| {
-                let names: Vec<&str> = set.iter().map(String::as_str).collect();
-                names.join(", ")
-            };
-            let message = format!(
-                "step `{}` has chains for the channels {}, the records have {}",
-                step.name,
-                text(&asked),
-                text(&have)
-            );
-            let mut finding = Diagnostic::error(Problem::BranchKeys, message);
-            let lacking: Vec<&str> = have.difference(&asked).map(String::as_str).collect();
-            let surplus: Vec<&str> = asked.difference(&have).map(String::as_str).collect();
-            if !lacking.is_empty() {
-                finding = finding.help(format!(
-                    "add chains for {}; an empty list passes the image on",
-                    lacking.join(", ")
-                ));
-            } else if !surplus.is_empty() {
-                finding = finding.help(format!("remove {}", surplus.join(", ")));
-            }
-            let wrong = chains
-                .iter()
-                .find(|(key, _)| !have.contains(&normal(&key.value)));
-            let place = wrong.map_or(by.place, |(key, _)| key.place);
-            findings.push(finding.step(&step.name.value).at(place));
-        }
-    }
-    if branched && !record.channels.is_empty() && pipeline.inputs.is_empty() {
-        record.channels.iter().cloned().map(Some).collect()
-    } else {
-        vec![None]
-    }
-}
-
-fn inputs(
-    pipeline: &Pipeline,
-    record: &Record,
-    findings: &mut Vec<Diagnostic>,
-) -> Vec<(String, Option<String>)> {
-    if pipeline.inputs.is_empty() {
-        return vec![(IMAGE.to_owned(), None)];
-    }
-    let mut inputs = Vec::new();
-    for input in &pipeline.inputs {
-        let asked = input.channel.as_ref();
-        let known = |wanted: &At<String>| {
-            let mut channels = record.channels.iter();
-            channels.find(|name| normal(name) == normal(&wanted.value))
-        };
-        let channel = match asked {
-            Some(wanted) if known(wanted).is_none() => {
-                let have = if record.channels.is_empty() {
-                    "have no channels".to_owned()
-                } else {
-                    format!("have {}", record.channels.join(", "))
-                };
-                let message = format!(
-                    "input `{}` is channel {wanted}, and the records {have}",
-                    input.name
-                );
-                let finding = Diagnostic::error(Problem::RecordMismatch, message);
-                findings.push(finding.at(wanted.place));
-                None
-            }
-            None if record.channels.len() > 1 => {
-                let message = format!(
-                    "input `{}` does not say which of the channels {} it is",
-                    input.name,
-                    record.channels.join(", ")
-                );
-                let finding = Diagnostic::error(Problem::RecordMismatch, message);
-                let help = format!("add `channel = \"{}\"`", record.channels[0]);
-                findings.push(finding.at(input.name.place).help(help));
-                None
-            }
-            _ => asked.and_then(known).cloned(),
-        };
-        inputs.push((input.name.value.clone(), channel));
-    }
-    inputs
 }
 
 /// What a name stands for.
@@ -272,12 +152,11 @@ impl<'p> Names<'p> {
         if found.is_none() {
             let message = format!("there is no step, input or constant `{name}`");
             let finding = Diagnostic::error(Problem::UnknownName, message).at(name.place);
-            let finding = match nearest(&name.value, self.of.keys().copied()) {
-                Some(near) => finding.help(format!("did you mean `{near}`?")),
-                None => {
-                    let known: Vec<&str> = self.of.keys().copied().take(20).collect();
-                    finding.help(format!("there are: {}", known.join(", ")))
-                }
+            let finding = if let Some(near) = nearest(&name.value, self.of.keys().copied()) {
+                finding.help(format!("did you mean `{near}`?"))
+            } else {
+                let known: Vec<&str> = self.of.keys().copied().take(20).collect();
+                finding.help(format!("there are: {}", known.join(", ")))
             };
             findings.push(finding);
         }

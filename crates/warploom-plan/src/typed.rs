@@ -271,24 +271,23 @@ fn late(
     let item = late.item.value.as_str();
     let named = names.iter().position(|name| *name == item);
     let index = named.map(|at| at as u64).or_else(|| item.parse().ok());
-    match index.filter(|index| index < count) {
-        Some(index) => Some(LateParam {
+    if let Some(index) = index.filter(|index| index < count) {
+        Some(LateParam {
             param: param.to_owned(),
             from,
             index: u32::try_from(index).ok()?,
-        }),
-        None => {
-            let message = format!("`{}` has no number `{item}`", typed.name(from));
-            let finding = Diagnostic::error(Problem::NoItem, message);
-            let help = match nearest(item, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if names.is_empty() => format!("it gives {count}: 0 to {}", count - 1),
-                None => format!("it gives {}", names.join(", ")),
-            };
-            let finding = finding.step(&op.name).at(late.item.place);
-            findings.push(finding.help(help));
-            None
-        }
+        })
+    } else {
+        let message = format!("`{}` has no number `{item}`", typed.name(from));
+        let finding = Diagnostic::error(Problem::NoItem, message);
+        let help = match nearest(item, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => format!("it gives {count}: 0 to {}", count - 1),
+            None => format!("it gives {}", names.join(", ")),
+        };
+        let finding = finding.step(&op.name).at(late.item.place);
+        findings.push(finding.help(help));
+        None
     }
 }
 

@@ -87,13 +87,12 @@ impl World {
 
 /// What was measured of a face, or what such a device is taken for.
 pub(crate) fn speed(info: &DeviceInfo, options: &Options) -> (Speed, bool) {
-    match options.calibration.get(&info.id.to_string()) {
-        Some(speed) => (*speed, true),
-        None => {
-            let discrete = info.kind == DeviceKind::Discrete;
-            let software = info.software || info.kind == DeviceKind::Cpu;
-            (Speed::guess(discrete, software), false)
-        }
+    if let Some(speed) = options.calibration.get(&info.id.to_string()) {
+        (*speed, true)
+    } else {
+        let discrete = info.kind == DeviceKind::Discrete;
+        let software = info.software || info.kind == DeviceKind::Cpu;
+        (Speed::guess(discrete, software), false)
     }
 }
 

@@ -151,9 +151,10 @@ fn constants(findings: &mut Findings, node: &Node<'_>) -> Vec<Constant> {
 fn output(findings: &mut Findings, node: &Node<'_>) -> Option<Output> {
     let table = findings.table("output", node)?;
     findings.known("an output", table, OUTPUT);
-    let mut text = |field: &field::Field| match table.get(field.name) {
-        Some(value) => findings.text(field.name, value),
-        None => {
+    let mut text = |field: &field::Field| {
+        if let Some(value) = table.get(field.name) {
+            findings.text(field.name, value)
+        } else {
             findings.missing("this output", field.name, field.doc, place(node));
             None
         }

@@ -141,13 +141,14 @@ impl Findings {
                 }
                 value.ok().map(GivenValue::Integer)
             }
-            DeValue::Float(number) => match number.as_str().parse() {
-                Ok(value) => Some(GivenValue::Number(value)),
-                Err(_) => {
+            DeValue::Float(number) => {
+                if let Ok(value) = number.as_str().parse() {
+                    Some(GivenValue::Number(value))
+                } else {
                     self.wrong_type(name, "a number", node);
                     None
                 }
-            },
+            }
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.given(name, item));
                 items.collect::<Option<_>>().map(GivenValue::List)

@@ -15,7 +15,11 @@ pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Optio
         .into_iter()
         .filter(|kind| table.contains_key(*kind))
         .collect();
-    let label = match table.get("name").or(table.get("op")).map(|n| n.get_ref()) {
+    let label = match table
+        .get("name")
+        .or(table.get("op"))
+        .map(toml::Spanned::get_ref)
+    {
         Some(DeValue::String(name)) => format!("step `{name}`"),
         _ => format!("step {}", at + 1),
     };
@@ -58,7 +62,6 @@ pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Optio
         let field = name.get_ref().as_ref();
         match field {
             "name" | "op" | "chain" | "branch" => {}
-            "params" if has_op => {}
             "input" => step.inputs = names(findings, node),
             "dtype" => step.dtype = findings.dtype(node),
             "backend" | "memory" | "device" => {
@@ -141,9 +144,10 @@ fn computed(
             findings.unknown("a computed parameter", &key(name), FIELDS.into_iter());
         }
     }
-    let [from, item] = FIELDS.map(|field| match table.get(field) {
-        Some(value) => findings.text(field, value),
-        None => {
+    let [from, item] = FIELDS.map(|field| {
+        if let Some(value) = table.get(field) {
+            findings.text(field, value)
+        } else {
             let of = format!("the computed parameter `{name}`");
             let doc = "the step that computes it, and which of its numbers";
             findings.missing(&of, field, doc, place(node));

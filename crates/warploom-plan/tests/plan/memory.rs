@@ -6,7 +6,7 @@ use warploom_plan::pipeline::{OpUse, Step};
 use warploom_plan::plan::Pool;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
-use crate::machine::{GIB, cpu, cuda, machine};
+use crate::machine::{GIB, cpu, cuda, machine, opencl};
 
 fn check(plan: &ExecutionPlan) {
     for pool in &plan.memory.pools {
@@ -94,4 +94,28 @@ fn a_smaller_budget_means_fewer_records_in_flight_and_then_a_refusal() {
     assert_eq!(with(slot).unwrap().memory.depth, 1);
     let refusal = with(slot - 1).unwrap_err();
     assert_eq!(refusal[0].code.to_string(), "WL0331");
+}
+
+#[test]
+fn faces_of_one_card_share_its_memory() {
+    let pipeline = Pipeline::new("p")
+        .step(Step::new("a", OpUse::new("sqrt")).backend("cuda"))
+        .step(Step::new("b", OpUse::new("abs")).backend("opencl"));
+    let status = machine([cpu(), cuda(0, GIB), opencl(0, 0, GIB)]);
+    let sources = Sources::plane(DType::F32, 1024, 1024);
+    let mut options = Options::default();
+    options.depth = Some(1);
+    let plan = compile(&pipeline, &sources, Some(&status), &options).unwrap();
+    let device = |pool: &&Pool| pool.memory.ends_with(".device");
+    let both: u64 = plan
+        .memory
+        .pools
+        .iter()
+        .filter(device)
+        .map(|pool| pool.total)
+        .sum();
+    options.budget = Some(both);
+    assert!(compile(&pipeline, &sources, Some(&status), &options).is_ok());
+    options.budget = Some(both - 1);
+    assert!(compile(&pipeline, &sources, Some(&status), &options).is_err());
 }

@@ -1,0 +1,453 @@
+//! Which card: every one that can is tried with real bytes and seconds, then the policy chooses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warploom_core::memory::HOST;
+use warploom_core::{BackendId, Bytes, Status};
+use warploom_kernels::op::Backends;
+
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::draft::{Draft, draft, info};
+use crate::options::Options;
+use crate::pipeline::{Pipeline, Policy};
+use crate::plan::{Pool, Reason, Variant, policy_text};
+use crate::segment::FaceAt;
+use crate::target::Ask;
+use crate::typed::Typed;
+use crate::world::World;
+
+/// A pipeline that knows its types, and the machine it is for.
+pub(crate) struct Placing<'a, 'p> {
+    pub(crate) pipeline: &'p Pipeline,
+    pub(crate) graphs: &'a [Typed<'p>],
+    pub(crate) asks: &'a [Vec<Ask>],
+    pub(crate) world: &'a World,
+    pub(crate) status: Option<&'a Status>,
+    pub(crate) options: &'a Options,
+}
+
+/// A card that was tried.
+struct Tried {
+    card: usize,
+    backend: BackendId,
+    draft: Draft,
+    depth: u32,
+}
+
+/// Why a card is too small.
+struct Lacking {
+    slot: u64,
+    shared: u64,
+    budget: u64,
+    wish: u32,
+    most: u32,
+}
+
+impl Placing<'_, '_> {
+    fn policy(&self) -> Policy {
+        let wish = self.options.placement.or(self.pipeline.placement);
+        wish.unwrap_or_default()
+    }
+
+    /// Backends that steps insist on, beside the processor's.
+    fn required(&self) -> BTreeSet<BackendId> {
+        let asks = self.asks.iter().flatten();
+        let backends = asks.filter_map(|ask| ask.backend);
+        backends
+            .filter(|backend| *backend != BackendId::CPU)
+            .collect()
+    }
+
+    fn pins(&self) -> BTreeSet<&str> {
+        let asks = self.asks.iter().flatten();
+        asks.filter_map(|ask| ask.card.as_deref()).collect()
+    }
+
+    /// Does everything ask for the processor?
+    fn all_cpu(&self) -> bool {
+        let mut asks = self.asks.iter().flatten();
+        asks.all(|ask| ask.backend == Some(BackendId::CPU))
+    }
+
+    fn allowed(&self, card: usize) -> bool {
+        let card = &self.world.cards[card];
+        let named = |name: &String| {
+            *name == card.name || card.faces.iter().any(|face| face.id.to_string() == *name)
+        };
+        self.options.devices.is_empty() || self.options.devices.iter().any(named)
+    }
+
+    fn candidates(&self) -> Result<Vec<usize>, Vec<Diagnostic>> {
+        let (required, pins) = (self.required(), self.pins());
+        for name in &self.options.devices {
+            if self
+                .status
+                .is_some_and(|status| status.survey.find(name).is_none())
+            {
+                let known: Vec<&str> = self.world.cards.iter().map(|c| c.name.as_str()).collect();
+                let message = format!("there is no device `{name}`");
+                let finding = Diagnostic::error(Problem::UnknownDevice, message);
+                return Err(vec![
+                    finding.help(format!("there are: {}", known.join(", "))),
+                ]);
+            }
+        }
+        let cards: Vec<usize> = if self.all_cpu() {
+            self.world.cpu().into_iter().collect()
+        } else if !pins.is_empty() {
+            let pinned = |at: &usize| pins.contains(self.world.cards[*at].name.as_str());
+            let cards: Vec<usize> = (0..self.world.cards.len()).filter(pinned).collect();
+            if cards.len() > 1 && !self.pipeline.spread_steps {
+                return Err(vec![self.apart(&required)]);
+            }
+            cards.into_iter().take(1).collect()
+        } else if !required.is_empty() {
+            self.world.with_faces(&required)
+        } else if !self.options.devices.is_empty() {
+            (0..self.world.cards.len()).collect()
+        } else {
+            self.world.willing(self.policy() == Policy::Cost)
+        };
+        let cards: Vec<usize> = cards.into_iter().filter(|at| self.allowed(*at)).collect();
+        let able = |at: &usize| {
+            let faces = |backend: &BackendId| self.world.face(*at, *backend).is_some();
+            self.pipeline.spread_steps || required.iter().all(faces)
+        };
+        let able: Vec<usize> = cards.into_iter().filter(able).collect();
+        if !able.is_empty() {
+            return Ok(able);
+        }
+        if self.pipeline.spread_steps && self.options.devices.is_empty() {
+            let first = required.iter().next();
+            let card = first.and_then(|b| {
+                self.world
+                    .with_faces(&BTreeSet::from([*b]))
+                    .first()
+                    .copied()
+            });
+            if let Some(card) = card {
+                return Ok(vec![card]);
+            }
+        }
+        Err(vec![self.apart(&required)])
+    }
+
+    fn apart(&self, required: &BTreeSet<BackendId>) -> Diagnostic {
+        let names: Vec<String> = required.iter().map(ToString::to_string).collect();
+        let pins: Vec<&str> = self.pins().into_iter().collect();
+        let message = match (names.is_empty(), pins.is_empty()) {
+            (_, false) => format!(
+                "steps are pinned to {}, and no one card is all of it",
+                pins.join(" and ")
+            ),
+            (false, _) => format!("no one card has the faces {}", names.join(" and ")),
+            _ => "no card may be used".to_owned(),
+        };
+        let mut finding = Diagnostic::error(Problem::NoCommonDevice, message);
+        for card in &self.world.cards {
+            let faces: Vec<String> = card.faces.iter().map(|face| face.id.to_string()).collect();
+            finding = finding.note(format!("{} is {}", card.name, faces.join(", ")));
+        }
+        finding
+            .help("put all steps on one backend, or allow several cards with `spread_steps = true`")
+    }
+
+    /// The face of every operation, with this card as home.
+    fn faces(&self, card: usize, home: BackendId) -> Option<Vec<Vec<FaceAt>>> {
+        let place = |card: usize, backend: BackendId| {
+            let faces = &self.world.cards[card].faces;
+            let face = faces.iter().position(|face| face.id.backend == backend)?;
+            Some(FaceAt { card, face })
+        };
+        let one = |ask: &Ask| {
+            let pinned = ask
+                .card
+                .as_deref()
+                .and_then(|name| self.world.cards.iter().position(|card| card.name == name));
+            let on = pinned.unwrap_or(card);
+            match ask.backend {
+                Some(BackendId::CPU) => place(self.world.cpu()?, BackendId::CPU),
+                Some(backend) => place(on, backend).or_else(|| {
+                    let other = self.world.with_faces(&BTreeSet::from([backend]));
+                    place(*other.first()?, backend)
+                }),
+                None if pinned.is_some_and(|pinned| pinned != card) => {
+                    let best = self.world.best_faces(on, self.pipeline.math);
+                    place(on, *best.first()?)
+                }
+                None => place(on, home),
+            }
+        };
+        let graphs = self.asks.iter();
+        graphs
+            .map(|asks| asks.iter().map(one).collect::<Option<Vec<_>>>())
+            .collect()
+    }
+
+    /// The card, the draft on it, and why.
+    pub(crate) fn best(&self) -> Result<(usize, Draft, Vec<Reason>), Vec<Diagnostic>> {
+        let candidates = self.candidates()?;
+        let required = self.required();
+        let mut tried: Vec<Tried> = Vec::new();
+        let mut refusals: Vec<Diagnostic> = Vec::new();
+        for card in &candidates {
+            let best = self.world.best_faces(*card, self.pipeline.math);
+            let asked = best.iter().find(|backend| required.contains(backend));
+            let Some(home) = asked.or(best.first()).copied() else {
+                continue;
+            };
+            let Some(faces) = self.faces(*card, home) else {
+                let message =
+                    "a step needs the processor, and the cpu backend is not in this build";
+                refusals.push(Diagnostic::error(Problem::MissingBackend, message));
+                continue;
+            };
+            let made = draft(
+                self.world,
+                self.options,
+                self.graphs,
+                &faces,
+                self.pipeline.no_host_copy,
+            );
+            match made.map(|draft| self.fitted(*card, draft)) {
+                Ok(Ok((draft, depth))) => tried.push(Tried {
+                    card: *card,
+                    backend: home,
+                    draft,
+                    depth,
+                }),
+                Ok(Err(refusal)) => refusals.push(*refusal),
+                Err(list) => refusals.extend(list),
+            }
+        }
+        let Some(at) = self.choose(&tried) else {
+            refusals.dedup();
+            // Of several cards that are too small, the largest shows what is lacking.
+            return Err(refusals);
+        };
+        let reasons = self.reasons(&tried, at, candidates.len());
+        let chosen = tried.swap_remove(at);
+        let mut draft = chosen.draft;
+        for pool in &mut draft.pools {
+            pool.total = pool.slot * u64::from(chosen.depth) + pool.shared;
+        }
+        Ok((chosen.card, draft, reasons))
+    }
+
+    /// Bytes that may be used of a face's own memory.
+    fn budget(&self, face: FaceAt) -> Option<u64> {
+        let card = &self.world.cards[face.card];
+        let total = (card.total_memory > 0).then(|| card.total_memory / 10 * 9);
+        let there = match (card.free_memory, total) {
+            (Some(free), Some(total)) => Some(free.min(total)),
+            (free, total) => free.or(total),
+        };
+        match (self.options.budget, there) {
+            (Some(asked), Some(there)) => Some(asked.min(there)),
+            (asked, there) => asked.or(there),
+        }
+    }
+
+    /// The draft with budgets, and the most records in flight that pay and fit.
+    fn fitted(&self, card: usize, mut draft: Draft) -> Result<(Draft, u32), Box<Diagnostic>> {
+        let device = draft
+            .faces
+            .iter()
+            .any(|face| info(self.world, *face).local_kind() != Some(HOST));
+        let wish = self.options.depth.unwrap_or(if device { 2 } else { 1 });
+        let mut depth = wish;
+        // Faces of one card share its memory.
+        let mut cards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, pool) in draft.pools.iter_mut().enumerate() {
+            let face = draft.faces.iter().find(|face| {
+                let info = info(self.world, **face);
+                info.id.to_string() == pool.device
+                    && info
+                        .local_kind()
+                        .is_some_and(|kind| kind.name() == pool.memory)
+            });
+            if let Some(face) = face {
+                pool.budget = self.budget(*face);
+                cards.entry(face.card).or_default().push(at);
+            }
+        }
+        for pools in cards.values() {
+            let Some(budget) = draft.pools[pools[0]].budget else {
+                continue;
+            };
+            let sum =
+                |of: fn(&Pool) -> u64| pools.iter().map(|at| of(&draft.pools[*at])).sum::<u64>();
+            let (slot, shared) = (sum(|pool| pool.slot), sum(|pool| pool.shared));
+            let most = budget.saturating_sub(shared) / slot.max(1);
+            let most = if shared > budget {
+                0
+            } else {
+                u32::try_from(most).unwrap_or(u32::MAX)
+            };
+            if most == 0 || (self.options.depth.is_some() && most < wish) {
+                let lacking = Lacking {
+                    slot,
+                    shared,
+                    budget,
+                    wish,
+                    most,
+                };
+                let largest = pools.iter().map(|at| &draft.pools[*at]);
+                let pool = largest.max_by_key(|pool| pool.slot + pool.shared);
+                let Some(pool) = pool else {
+                    continue;
+                };
+                let refusal = self.too_large(card, pool, &draft.variants, &lacking);
+                return Err(Box::new(refusal));
+            }
+            depth = depth.min(most);
+        }
+        Ok((draft, depth))
+    }
+
+    fn too_large(
+        &self,
+        card: usize,
+        pool: &Pool,
+        variants: &[Variant],
+        lacking: &Lacking,
+    ) -> Diagnostic {
+        let Lacking {
+            slot, shared, wish, ..
+        } = *lacking;
+        let needed = slot * u64::from(wish.max(1)) + shared;
+        let name = &self.world.cards[card].name;
+        let fullest = pool.fullest.as_ref();
+        let at = fullest.map_or_else(String::new, |peak| {
+            let variant = variants.get(peak.variant as usize);
+            let steps = variant.map_or(0, |variant| variant.steps.len());
+            format!(" at step {} of {steps}", peak.step)
+        });
+        let message = format!(
+            "{name} cannot hold this plan: {} needed of {}{at}, {} may be used",
+            Bytes(needed),
+            pool.memory,
+            Bytes(lacking.budget)
+        );
+        let mut finding = Diagnostic::error(Problem::DoesNotFit, message);
+        if wish > 1 {
+            finding = finding.note(format!("{wish} records in flight at {} each", Bytes(slot)));
+        }
+        let items = pool.layout.iter().flatten();
+        if let Some(largest) = items.max_by_key(|lodging| lodging.bytes) {
+            let (value, bytes) = (&largest.value, Bytes(largest.bytes));
+            finding = finding.note(format!("the largest item is `{value}`, {bytes}"));
+        }
+        finding.help(if lacking.most > 0 {
+            format!("`--depth {}` fits", lacking.most)
+        } else {
+            format!("a budget of {} would do", Bytes(slot + shared))
+        })
+    }
+
+    fn choose(&self, tried: &[Tried]) -> Option<usize> {
+        let name = |at: usize| &self.world.cards[tried[at].card].name;
+        let all = 0..tried.len();
+        match self.policy() {
+            Policy::First => (!tried.is_empty()).then_some(0),
+            Policy::Spread => all.min_by(|a, b| {
+                let share = |at: usize| {
+                    let load = self.options.loads.get(name(at)).copied().unwrap_or(0);
+                    let card = &self.world.cards[tried[at].card];
+                    let slots = self.status.map_or(1, |status| status.max_pipelines(card));
+                    (u64::from(load) + 1, u64::from(slots.max(1)))
+                };
+                let ((a, of_a), (b, of_b)) = (share(*a), share(*b));
+                (a * of_b).cmp(&(b * of_a))
+            }),
+            Policy::Fit => all.min_by_key(|at| {
+                let left = |at: usize| {
+                    let pools = tried[at].draft.pools.iter();
+                    let left = pools.filter_map(|pool| {
+                        let used = pool.slot * u64::from(tried[at].depth) + pool.shared;
+                        Some(pool.budget?.saturating_sub(used))
+                    });
+                    left.min().unwrap_or(0)
+                };
+                (std::cmp::Reverse(left(*at)), name(*at).clone())
+            }),
+            Policy::Cost => all.min_by(|a, b| {
+                let paced = |at: usize| tried[at].draft.paced.0;
+                paced(*a)
+                    .total_cmp(&paced(*b))
+                    .then_with(|| name(*a).cmp(name(*b)))
+            }),
+        }
+    }
+
+    fn reasons(&self, tried: &[Tried], at: usize, candidates: usize) -> Vec<Reason> {
+        let chosen = &tried[at];
+        let card = &self.world.cards[chosen.card];
+        let mut why = vec![format!(
+            "`{}`: {}",
+            self.policy(),
+            policy_text(self.policy())
+        )];
+        if !self.pins().is_empty() {
+            why = vec!["the pipeline names it".to_owned()];
+        } else if self.all_cpu() {
+            why = vec!["every step asks for the processor or needs it".to_owned()];
+        } else if candidates == 1 {
+            why = vec!["no other card can run these steps".to_owned()];
+        }
+        for other in tried {
+            let name = &self.world.cards[other.card].name;
+            let pool = other
+                .draft
+                .pools
+                .iter()
+                .map(|pool| pool.slot)
+                .max()
+                .unwrap_or(0);
+            why.push(format!(
+                "{name}: {} a record in flight, {:.3} ms a unit, limited by {}",
+                Bytes(pool),
+                other.draft.paced.0 * 1e3,
+                other.draft.paced.1
+            ));
+        }
+        let mut reasons = vec![Reason {
+            about: format!("{} through {}", card.name, chosen.backend),
+            why: why.join("; "),
+        }];
+        for (graph, asks) in self.graphs.iter().zip(self.asks) {
+            for (op, ask) in graph.ops.iter().zip(asks) {
+                if ask.cpu_only && !self.all_cpu() {
+                    let reason = Reason {
+                        about: format!("`{}` on the processor", op.name),
+                        why: match op.call.op.backends {
+                            Backends::CpuOnly { why } => why.to_owned(),
+                            Backends::All => String::new(),
+                        },
+                    };
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                }
+            }
+        }
+        for (about, why) in &chosen.draft.copies {
+            let reason = Reason {
+                about: about.clone(),
+                why: why.clone(),
+            };
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        reasons.push(Reason {
+            about: format!("{} records in flight", chosen.depth),
+            why: match (self.options.depth, chosen.depth) {
+                (Some(_), _) => "asked for".to_owned(),
+                (None, 1) => "one at a time: nothing overlaps, or no more fit".to_owned(),
+                (None, _) => "copies of one overlap with work on the other".to_owned(),
+            },
+        });
+        reasons
+    }
+}

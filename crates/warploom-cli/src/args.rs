@@ -21,6 +21,102 @@ pub(crate) enum Command {
     Apply(Apply),
     Detect(Detect),
     Ops(Ops),
+    Plan(Plan),
+    Check(Check),
+    Explain(Explain),
+}
+
+/// Compile a pipeline: where it would run, what is copied, where every byte goes, and why.
+///
+/// Nothing is read but the file, its constants and the kind of one record; nothing runs. A pipeline
+/// that cannot run is refused with every reason at once.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Plan {
+    /// The pipeline, a TOML file.
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub(crate) file: Option<PathBuf>,
+    /// A record, for its extents and type.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// What records look like, instead of one: extents, type, channels (`40x1024x1024:u16:1,2`).
+    #[arg(long, value_name = "RECORD", conflicts_with = "input")]
+    pub(crate) record: Option<String>,
+    /// Only these cards (`gpu0`) or ways to reach them (`cuda:0`).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) devices: Vec<String>,
+    /// Memory the plan may use on its card (`4GiB`).
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) budget: Option<String>,
+    /// Records in flight; as many as pay and fit if nothing is said.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) depth: Option<u32>,
+    /// Which card, if several can.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) placement: Option<Placement>,
+    /// Every decision and why, and where every byte lies.
+    #[arg(long, conflicts_with_all = ["json", "dot"])]
+    pub(crate) explain: bool,
+    /// The plan as JSON.
+    #[arg(long, conflicts_with = "dot")]
+    pub(crate) json: bool,
+    /// The plan as a graph for Graphviz.
+    #[arg(long)]
+    pub(crate) dot: bool,
+    /// The format of plans as a JSON schema.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+/// Which card a pipeline goes to.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Placement {
+    /// The first that can.
+    First,
+    /// The one with the smallest share of its capacity taken.
+    Spread,
+    /// The one with the most bytes left.
+    Fit,
+    /// The one that is done first, the processor included.
+    Cost,
+}
+
+impl From<Placement> for warploom::plan::pipeline::Policy {
+    fn from(placement: Placement) -> Self {
+        match placement {
+            Placement::First => Self::First,
+            Placement::Spread => Self::Spread,
+            Placement::Fit => Self::Fit,
+            Placement::Cost => Self::Cost,
+        }
+    }
+}
+
+/// Check pipeline files, for editors and CI: no device is looked for.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Check {
+    /// Pipeline files.
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub(crate) files: Vec<PathBuf>,
+    /// What records look like, to check types too: extents, type, channels (`2048x2048:u16`).
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) record: Option<String>,
+    /// Print findings as JSON, with lines and columns.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The format of pipeline files as a JSON schema.
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
+/// Tell what an error code means and what usually helps.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Explain {
+    /// The code, such as `WL0331`; without it, all of them.
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Show every device once, with all the ways to reach it.

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         args::Command::Apply(apply) => cmd::apply::run(&apply, &settings),
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
         args::Command::Ops(ops) => cmd::ops::run(&ops),
+        args::Command::Plan(plan) => cmd::plan::plan(&plan, &settings),
+        args::Command::Check(check) => cmd::plan::check(&check),
+        args::Command::Explain(explain) => cmd::explain::run(&explain),
     }
 }
 

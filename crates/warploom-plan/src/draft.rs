@@ -84,7 +84,10 @@ pub(crate) fn draft(
     let mut busy: BTreeMap<String, f64> = BTreeMap::new();
     let mut refused = Vec::new();
     for (at, (graph, faces)) in graphs.iter().zip(faces).enumerate() {
-        let segments = cut(graph, faces, |face| info(world, face).clone());
+        let segments = cut(graph, faces, |face| {
+            let info = info(world, face);
+            (info.clone(), speed(info, options).0.machine)
+        });
         let host = host(world, faces);
         let mut drafting = Drafting {
             world,
@@ -395,8 +398,7 @@ impl Drafting<'_, '_> {
         }
         let info = self.info(segment.face);
         let (speed, _) = speed(info, self.options);
-        let seconds =
-            f64::from(segment.passes) * speed.launch + speed.machine.moving(segment.traffic);
+        let seconds = f64::from(segment.passes) * speed.launch + segment.seconds;
         let ops = segment.ops.iter().map(|at| self.op(*at)).collect();
         self.steps.push(PlanStep::Run {
             device: info.id.to_string(),

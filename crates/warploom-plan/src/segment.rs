@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_core::DeviceInfo;
 use warploom_kernels::flow::{Flow, ValueId, ValueKind};
+use warploom_kernels::fuse::Machine;
 use warploom_kernels::lower::{Computed, lower_computed};
 use warploom_kernels::op::ValueType;
 use warploom_kernels::program::Program;
@@ -32,6 +33,8 @@ pub(crate) struct Segment {
     pub(crate) passes: u32,
     pub(crate) scratch: u64,
     pub(crate) traffic: u64,
+    /// Seconds its passes should take, beside what launches cost.
+    pub(crate) seconds: f64,
     pub(crate) fused: Vec<String>,
 }
 
@@ -39,7 +42,7 @@ pub(crate) struct Segment {
 pub(crate) fn cut(
     graph: &Typed<'_>,
     faces: &[FaceAt],
-    info: impl Fn(FaceAt) -> DeviceInfo,
+    info: impl Fn(FaceAt) -> (DeviceInfo, Machine),
 ) -> Vec<Segment> {
     // An operation is one level above what it reads on another face, and on the same level on its
     // own: so segments of one level never wait for each other.
@@ -70,13 +73,13 @@ pub(crate) fn cut(
             }
         }
     }
-    let mut devices: BTreeMap<FaceAt, DeviceInfo> = BTreeMap::new();
+    let mut devices: BTreeMap<FaceAt, (DeviceInfo, Machine)> = BTreeMap::new();
     let mut kinds: BTreeMap<Ref, ValueKind> = BTreeMap::new();
     groups
         .into_iter()
         .map(|((_, face), ops)| {
-            let info = devices.entry(face).or_insert_with(|| info(face));
-            build(graph, face, ops, &wanted, info, &mut kinds)
+            let device = devices.entry(face).or_insert_with(|| info(face));
+            build(graph, face, ops, &wanted, device, &mut kinds)
         })
         .collect()
 }
@@ -86,7 +89,7 @@ fn build(
     face: FaceAt,
     ops: Vec<usize>,
     wanted: &BTreeSet<Ref>,
-    info: &DeviceInfo,
+    (info, machine): &(DeviceInfo, Machine),
     kinds: &mut BTreeMap<Ref, ValueKind>,
 ) -> Segment {
     let mut flow = Flow::new();
@@ -127,8 +130,8 @@ fn build(
     }
     let bytes = kept.iter().map(|(_, kind)| kind.bytes()).collect();
     kinds.extend(kept);
-    let program = Program::new(flow, info);
-    let traffic = traffic(program.flow());
+    let program = Program::new(&flow, info);
+    let explanation = program.explanation();
     Segment {
         face,
         ops,
@@ -137,8 +140,9 @@ fn build(
         bytes,
         passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
         scratch: program.workspace(),
-        traffic,
-        fused: Vec::new(),
+        traffic: explanation.bytes(),
+        seconds: explanation.seconds(machine),
+        fused: explanation.notes.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -149,10 +153,4 @@ fn given(value: &ValueType) -> ValueKind {
         // Everything else is an operation's, and so known from its own segment.
         _ => ValueKind::scalars(1),
     }
-}
-
-fn traffic(flow: &Flow) -> u64 {
-    let nodes = flow.nodes().iter();
-    let values = nodes.flat_map(|node| node.inputs.iter().chain(&node.outputs));
-    values.map(|id| flow.kind(*id).bytes()).sum()
 }

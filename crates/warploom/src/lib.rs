@@ -88,6 +88,7 @@ pub use warploom_core::*;
 #[cfg(feature = "io")]
 pub use warploom_io as io;
 pub use warploom_kernels as kernels;
+pub use warploom_plan as plan;
 
 /// The registry of this program: every backend that is linked in. A convenience for programs;
 /// libraries take a `&Registry`.

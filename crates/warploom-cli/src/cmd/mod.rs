@@ -2,4 +2,6 @@
 
 pub(crate) mod apply;
 pub(crate) mod detect;
+pub(crate) mod explain;
 pub(crate) mod ops;
+pub(crate) mod plan;

@@ -1,0 +1,266 @@
+//! `warploom plan` and `warploom check`: everything that can be decided before anything runs.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+use warploom::kernels::ImageType;
+use warploom::plan::{
+    Diagnostic, ExecutionPlan, Options, Pipeline, Severity, Sources, compile, language,
+};
+use warploom::{Bytes, DType, Registry};
+
+use crate::args;
+use crate::output;
+use crate::report::{self, Problem, remark};
+use crate::settings::{self, Environment};
+
+/// A pipeline file that was read.
+struct Source {
+    path: String,
+    text: String,
+}
+
+pub(crate) fn plan(args: &args::Plan, environment: &Environment) -> ExitCode {
+    if args.schema {
+        return output::json(&ExecutionPlan::schema());
+    }
+    match compiled(args, environment) {
+        Ok((source, Ok(plan))) => {
+            for warning in &plan.warnings {
+                remark(warning);
+            }
+            let _ = source;
+            if args.json {
+                output::text(&(plan.to_json() + "\n"))
+            } else if args.dot {
+                output::text(&plan.dot())
+            } else if args.explain {
+                output::text(&plan.explanation())
+            } else {
+                output::text(&plan.summary())
+            }
+        }
+        Ok((source, Err(findings))) => refuse(&source, &findings, args.json),
+        Err(problem) => report::print(&problem),
+    }
+}
+
+/// Only whether the file makes sense: by itself, and, when records are described, with them.
+pub(crate) fn check(args: &args::Check) -> ExitCode {
+    if args.schema {
+        return output::json(&language::schema());
+    }
+    let mut worst = ExitCode::SUCCESS;
+    for path in &args.files {
+        let source = match read(path) {
+            Ok(source) => source,
+            Err(problem) => return report::print(&problem),
+        };
+        let result = Pipeline::from_toml(&source.text).and_then(|pipeline| {
+            // Without records every type is open; names and fields are not.
+            match &args.record {
+                Some(record) => {
+                    let sources = record_sources(record, &pipeline, path);
+                    let sources = sources.map_err(|problem| vec![note(&problem)])?;
+                    compile(&pipeline, &sources, None, &Options::default()).map(drop)
+                }
+                None => Ok(()),
+            }
+        });
+        match result {
+            Ok(()) if args.json => drop(output::json(&Vec::<Diagnostic>::new())),
+            Ok(()) => remark(format_args!("{}: ok", source.path)),
+            Err(findings) => worst = refuse(&source, &findings, args.json),
+        }
+    }
+    worst
+}
+
+fn note(problem: &Problem) -> Diagnostic {
+    Diagnostic::error(warploom::plan::Problem::RecordMismatch, problem.to_string())
+}
+
+type Compiled = Result<ExecutionPlan, Vec<Diagnostic>>;
+
+fn compiled(args: &args::Plan, environment: &Environment) -> Result<(Source, Compiled), Problem> {
+    let Some(path) = &args.file else {
+        return Err(Problem::usage(
+            "no pipeline was named",
+            "warploom plan FILE",
+        ));
+    };
+    let source = read(path)?;
+    let pipeline = match Pipeline::from_toml(&source.text) {
+        Ok(pipeline) => pipeline,
+        Err(findings) => return Ok((source, Err(findings))),
+    };
+    let sources = match (&args.input, &args.record) {
+        (Some(input), _) => {
+            let image = warploom::io::read(input)?;
+            with_constants(Sources::new(image_type(&image)?), &pipeline, path)?
+        }
+        (None, Some(record)) => record_sources(record, &pipeline, path)?,
+        (None, None) => {
+            return Err(Problem::usage(
+                "what the records look like is not known",
+                "name one with `-i FILE`, or describe them, `--record 2048x2048:u16`",
+            ));
+        }
+    };
+    let registry = Registry::linked();
+    let status = registry.initialize(&settings::backends(environment)?)?;
+    let mut options = Options::default();
+    options.budget = args.budget.as_deref().map(bytes).transpose()?;
+    options.depth = args.depth;
+    options.placement = args.placement.map(Into::into);
+    options.devices.clone_from(&args.devices);
+    let plan = compile(&pipeline, &sources, Some(&status), &options);
+    Ok((source, plan))
+}
+
+fn bytes(text: &str) -> Result<u64, Problem> {
+    let bytes: Result<Bytes, _> = text.parse();
+    let bytes = bytes.map_err(|error| Problem::usage(error, "such as `--budget 4GiB`"))?;
+    Ok(bytes.0)
+}
+
+fn read(path: &Path) -> Result<Source, Problem> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::usage(
+            format!("cannot read {}: {error}", path.display()),
+            "name a pipeline file; examples/pipelines has some",
+        )
+    })?;
+    Ok(Source {
+        path: path.display().to_string(),
+        text,
+    })
+}
+
+fn image_type(image: &warploom::io::Image) -> Result<ImageType, Problem> {
+    match *image.shape().dims() {
+        [y, x] => Ok(ImageType::plane(image.dtype(), y, x)),
+        [z, y, x] => Ok(ImageType::stack(image.dtype(), z, y, x)),
+        ref other => Err(Problem::usage(
+            format!(
+                "the image has the extents {other:?}, and planes and stacks are what pipelines take"
+            ),
+            "give an image of two or three axes",
+        )),
+    }
+}
+
+/// The types of the pipeline's constants, from their files beside it.
+fn with_constants(
+    mut sources: Sources,
+    pipeline: &Pipeline,
+    path: &Path,
+) -> Result<Sources, Problem> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    for constant in &pipeline.constants {
+        let file = folder.join(&constant.path.value);
+        let image = warploom::io::read(&file)?;
+        sources = sources.constant(&constant.name.value, image_type(&image)?);
+    }
+    Ok(sources)
+}
+
+/// `64x2048x2048:u16`, with `:1,2` for channels.
+fn record_sources(text: &str, pipeline: &Pipeline, path: &Path) -> Result<Sources, Problem> {
+    let wrong = || {
+        Problem::usage(
+            format!("`{text}` describes no record"),
+            "write extents, type and, if any, channels: `2048x2048:u16`, `40x1024x1024:u16:1,2`",
+        )
+    };
+    let mut parts = text.split(':');
+    let extents: Option<Vec<u64>> = parts
+        .next()
+        .map(|part| part.split('x').map(|n| n.parse().ok()).collect())
+        .ok_or_else(wrong)?;
+    let dtype: DType = parts
+        .next()
+        .and_then(|part| part.parse().ok())
+        .ok_or_else(wrong)?;
+    let mut sources = match extents.ok_or_else(wrong)?.as_slice() {
+        [y, x] => Sources::plane(dtype, *y, *x),
+        [z, y, x] => Sources::stack(dtype, *z, *y, *x),
+        _ => return Err(wrong()),
+    };
+    if let Some(channels) = parts.next() {
+        sources = sources.channels(channels.split(','));
+    }
+    if parts.next().is_some() {
+        return Err(wrong());
+    }
+    with_constants(sources, pipeline, path)
+}
+
+/// What is wrong, at its place in the file; exit code 2.
+fn refuse(source: &Source, findings: &[Diagnostic], json: bool) -> ExitCode {
+    if json {
+        #[derive(Serialize)]
+        struct Answer<'f> {
+            file: &'f str,
+            line: Option<usize>,
+            column: Option<usize>,
+            #[serde(flatten)]
+            finding: &'f Diagnostic,
+        }
+        let answers: Vec<Answer<'_>> = findings
+            .iter()
+            .map(|finding| {
+                let at = finding.place.map(|place| place.line_column(&source.text));
+                Answer {
+                    file: &source.path,
+                    line: at.map(|(line, _)| line),
+                    column: at.map(|(_, column)| column),
+                    finding,
+                }
+            })
+            .collect();
+        drop(output::json(&answers));
+    } else {
+        for finding in findings {
+            remark(rendered(source, finding));
+        }
+    }
+    ExitCode::from(2)
+}
+
+fn rendered(source: &Source, finding: &Diagnostic) -> String {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let code = finding.code.to_string();
+    let mut group = Group::with_title(level.primary_title(&finding.message).id(&code));
+    if let Some(place) = finding.place {
+        // The reader of a file counts bytes; a finding about all of it marks its first line.
+        let whole = place.start == 0 && place.end >= source.text.len();
+        let end = if whole {
+            source.text.find('\n').unwrap_or(source.text.len())
+        } else {
+            place.end
+        };
+        let mark = AnnotationKind::Primary.span(place.start..end.min(source.text.len()));
+        let mark = mark.label(finding.label.as_deref());
+        let snippet = Snippet::source(&source.text).path(&source.path);
+        group = group.element(snippet.annotation(mark));
+    }
+    for note in &finding.notes {
+        group = group.element(Level::NOTE.message(note));
+    }
+    if let Some(help) = &finding.help {
+        group = group.element(Level::HELP.message(help));
+    }
+    let renderer = if std::io::stderr().is_terminal() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    renderer.render(&[group])
+}

@@ -15,6 +15,10 @@ pub(super) fn check(sources: &Sources) -> Vec<Finding> {
             }
         }
     }
+    let known: Vec<(String, String)> = defined
+        .iter()
+        .filter_map(|(code, places)| Some(((*code).to_owned(), places.first()?.clone())))
+        .collect();
     let mut findings = Vec::new();
     for (code, places) in defined {
         if let [first, others @ ..] = places.as_slice() {
@@ -28,7 +32,30 @@ pub(super) fn check(sources: &Sources) -> Vec<Finding> {
             }
         }
     }
+    if let Some(pages) = sources.file(PAGES) {
+        findings.extend(unexplained(&pages.text, &known));
+    }
     findings
+}
+
+/// Where people read what a code means, beside the compiler's own, which are with the compiler.
+const PAGES: &str = "crates/warploom-cli/src/cmd/explain/pages.txt";
+
+/// Codes without a page.
+fn unexplained(pages: &str, known: &[(String, String)]) -> Vec<Finding> {
+    let has_page = |code: &str| {
+        let mut lines = pages.lines();
+        lines.any(|line| line.split_once(' ').is_some_and(|(of, _)| of == code))
+    };
+    let lacking = known
+        .iter()
+        .filter(|(code, place)| !place.contains("warploom-plan/") && !has_page(code));
+    lacking
+        .map(|(code, place)| {
+            let what = format!("{code} has no page for `warploom explain`");
+            Finding::new(place.clone(), what, format!("add a line to {PAGES}"))
+        })
+        .collect()
 }
 
 /// The code in `/// The device has no room. (WL0401)`.

@@ -28,11 +28,10 @@ pub(crate) fn plan(args: &args::Plan, environment: &Environment) -> ExitCode {
         return output::json(&ExecutionPlan::schema());
     }
     match compiled(args, environment) {
-        Ok((source, Ok(plan))) => {
+        Ok((_, Ok(plan))) => {
             for warning in &plan.warnings {
                 remark(warning);
             }
-            let _ = source;
             if args.json {
                 output::text(&(plan.to_json() + "\n"))
             } else if args.dot {
@@ -71,7 +70,7 @@ pub(crate) fn check(args: &args::Check) -> ExitCode {
             }
         });
         match result {
-            Ok(()) if args.json => drop(output::json(&Vec::<Diagnostic>::new())),
+            Ok(()) if args.json => worst = output::json(&Vec::<Diagnostic>::new()),
             Ok(()) => remark(format_args!("{}: ok", source.path)),
             Err(findings) => worst = refuse(&source, &findings, args.json),
         }
@@ -222,7 +221,8 @@ fn refuse(source: &Source, findings: &[Diagnostic], json: bool) -> ExitCode {
                 }
             })
             .collect();
-        drop(output::json(&answers));
+        // Whether anybody read it or not, the file is refused.
+        let _ = output::json(&answers);
     } else {
         for finding in findings {
             remark(rendered(source, finding));

@@ -31,6 +31,10 @@ pub(crate) enum Command {
 /// Nothing is read but the file, its constants and the kind of one record; nothing runs. A pipeline
 /// that cannot run is refused with every reason at once.
 #[derive(ClapArgs, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line are what they are"
+)]
 pub(crate) struct Plan {
     /// The pipeline, a TOML file.
     #[arg(value_name = "FILE", required_unless_present = "schema")]

@@ -4,21 +4,17 @@
 use std::collections::BTreeMap;
 
 use warploom_core::memory::HOST;
-use warploom_core::{DeviceInfo, MemoryKind, Space};
-use warploom_kernels::program::{Lifetime, lay_out};
+use warploom_core::{Bytes, DeviceInfo, Space};
 
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::options::Options;
-use crate::plan::{
-    CopyReason, Lodging, Peak, PlanComputed, PlanOp, PlanStep, Pool, Variant, Written,
-};
+use crate::plan::{CopyReason, PlanComputed, PlanOp, PlanStep, Pool, Tiles, Variant, Written};
+use crate::pool::{ALIGN, Spot, Stay, pool};
 use crate::resolve::Ref;
 use crate::segment::{FaceAt, Segment, cut};
+use crate::tile::tile;
 use crate::typed::Typed;
 use crate::world::{World, speed};
-
-/// Values start at multiples of this, which suits every device known.
-pub(crate) const ALIGN: u64 = 256;
 
 /// A whole way to run a pipeline.
 #[derive(Clone, Debug)]
@@ -31,18 +27,6 @@ pub(crate) struct Draft {
     pub(crate) paced: (f64, String),
     pub(crate) measured: bool,
     pub(crate) copies: Vec<(String, String)>,
-}
-
-/// Where a value is: a kind of memory of a face.
-type Spot = (FaceAt, MemoryKind);
-
-/// How long something is in a pool.
-#[derive(Clone, Debug)]
-struct Stay {
-    name: String,
-    bytes: u64,
-    first: usize,
-    last: usize,
 }
 
 struct Drafting<'a, 'p> {
@@ -62,13 +46,22 @@ struct Drafting<'a, 'p> {
     no_host_copy: bool,
 }
 
+/// What a draft must keep to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rules {
+    /// Values may not travel through the host between steps.
+    pub(crate) no_host_copy: bool,
+    /// Devices work on tiles of at most this many bytes.
+    pub(crate) tiles: Option<u64>,
+}
+
 /// Makes the draft of graphs whose operations are on these faces.
 pub(crate) fn draft(
     world: &World,
     options: &Options,
     graphs: &[Typed<'_>],
     faces: &[Vec<FaceAt>],
-    no_host_copy: bool,
+    rules: Rules,
 ) -> Result<Draft, Vec<Diagnostic>> {
     let mut draft = Draft {
         variants: Vec::new(),
@@ -102,11 +95,24 @@ pub(crate) fn draft(
             host,
             copies: Vec::new(),
             refused: Vec::new(),
-            no_host_copy,
+            no_host_copy: rules.no_host_copy,
         };
         drafting.arrive();
+        let mut whole = true;
         for segment in &segments {
-            drafting.run(segment);
+            match rules.tiles {
+                Some(room) if drafting.spot(segment.face).1 != HOST => {
+                    whole = drafting.run_tiled(segment, room);
+                }
+                _ => drafting.run(segment),
+            }
+            if !whole {
+                break;
+            }
+        }
+        if !whole {
+            // What follows reads what nobody gives.
+            return Err(drafting.refused);
         }
         let outputs = drafting.leave();
         refused.append(&mut drafting.refused);
@@ -117,14 +123,7 @@ pub(crate) fn draft(
             draft.measured &= speed(info(world, *face), options).1;
         }
         for step in &drafting.steps {
-            let resource = match step {
-                PlanStep::Copy { to, device, .. } if to == HOST.name() => {
-                    format!("copies from {device}")
-                }
-                PlanStep::Copy { device, .. } => format!("copies to {device}"),
-                PlanStep::Run { device, .. } => format!("work on {device}"),
-            };
-            *busy.entry(resource).or_default() += step.seconds();
+            *busy.entry(resource(step)).or_default() += step.seconds();
             draft.seconds += step.seconds();
         }
         for (spot, stays) in drafting.stays {
@@ -159,6 +158,18 @@ pub(crate) fn draft(
     Ok(draft)
 }
 
+/// What a step keeps busy.
+fn resource(step: &PlanStep) -> String {
+    match step {
+        PlanStep::Copy { to, device, .. } if to == HOST.name() => format!("copies from {device}"),
+        PlanStep::Copy { device, .. } => format!("copies to {device}"),
+        PlanStep::Run { device, .. } | PlanStep::Tiled { device, .. } => {
+            format!("work on {device}")
+        }
+    }
+}
+
+/// A face, of those that are there.
 pub(crate) fn info(world: &World, face: FaceAt) -> &DeviceInfo {
     &world.cards[face.card].faces[face.face]
 }
@@ -174,66 +185,6 @@ fn host(world: &World, faces: &[FaceAt]) -> FaceAt {
     });
     cpu.or_else(|| faces.first().copied())
         .unwrap_or(FaceAt { card: 0, face: 0 })
-}
-
-fn pool(world: &World, (face, kind): Spot, lists: &[Vec<Stay>], shared: u64) -> Pool {
-    let mut pool = Pool {
-        memory: kind.to_string(),
-        device: info(world, face).id.to_string(),
-        budget: None,
-        slot: 0,
-        bound: 0,
-        shared,
-        total: 0,
-        fullest: None,
-        layout: Vec::new(),
-    };
-    for (variant, stays) in lists.iter().enumerate() {
-        let lives: Vec<Lifetime> = stays
-            .iter()
-            .map(|stay| Lifetime {
-                bytes: stay.bytes,
-                first: stay.first,
-                last: stay.last,
-            })
-            .collect();
-        let layout = lay_out(&lives, ALIGN);
-        pool.slot = pool.slot.max(layout.bytes);
-        let end = stays.iter().map(|stay| stay.last).max().unwrap_or(0);
-        // Bytes come and go; the sum in between is what lives.
-        let mut change = vec![0_i128; end + 2];
-        for stay in stays {
-            change[stay.first] += i128::from(stay.bytes);
-            change[stay.last + 1] -= i128::from(stay.bytes);
-        }
-        let mut live = 0_i128;
-        for (step, by) in change.iter().enumerate() {
-            live += by;
-            let bytes = u64::try_from(live).unwrap_or(0);
-            if bytes > pool.bound {
-                pool.bound = bytes;
-                pool.fullest = Some(Peak {
-                    variant: number(variant),
-                    step: number(step + 1),
-                    bytes,
-                });
-            }
-        }
-        let lodgings = stays.iter().zip(&layout.offsets);
-        let lodgings = lodgings.map(|(stay, offset)| Lodging {
-            value: stay.name.clone(),
-            offset: *offset,
-            bytes: stay.bytes,
-            first: number(stay.first + 1),
-            last: number(stay.last + 1),
-        });
-        pool.layout.push(lodgings.collect());
-    }
-    pool
-}
-
-fn number(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 impl Drafting<'_, '_> {
@@ -410,6 +361,84 @@ impl Drafting<'_, '_> {
             traffic: segment.traffic,
             seconds,
         });
+    }
+
+    /// As [`Drafting::run`], tile by tile, on images that stay in host memory; false when not even
+    /// the smallest tile fits.
+    fn run_tiled(&mut self, segment: &Segment, room: u64) -> bool {
+        let (spot, host) = (self.spot(segment.face), self.host_spot());
+        let info = self.info(segment.face).clone();
+        let (speed, _) = speed(&info, self.options);
+        let tiling = match tile(self.graph, segment, &info, &speed.machine, room, ALIGN) {
+            Ok(tiling) => tiling,
+            Err(smallest) => {
+                let names: Vec<&str> = segment
+                    .ops
+                    .iter()
+                    .map(|at| self.graph.name(Ref::Op(*at)))
+                    .collect();
+                let message = format!(
+                    "not even a tile of one pixel of {} fits: {} needed of {}, {} may be used",
+                    names.join(", "),
+                    Bytes(smallest),
+                    spot.1,
+                    Bytes(room)
+                );
+                let finding = Diagnostic::error(Problem::DoesNotFit, message);
+                let help = format!("a budget of {} would do", Bytes(smallest));
+                self.refused.push(finding.help(help));
+                return false;
+            }
+        };
+        for read in &segment.reads {
+            self.fetch(*read, host);
+        }
+        let step = self.steps.len();
+        for read in &segment.reads {
+            if !matches!(read, Ref::Constant(_)) {
+                self.stay(*read, host, step, step);
+            }
+        }
+        for (of, bytes) in segment.gives.iter().zip(&segment.bytes) {
+            self.bytes.insert(*of, *bytes);
+            self.home.insert(*of, host);
+            self.stay(*of, host, step, step);
+        }
+        let values = segment.reads.iter().chain(&segment.gives);
+        let sizes = tiling.reads.iter().chain(&tiling.gives);
+        let mut stays: Vec<(String, u64)> = values
+            .zip(sizes)
+            .map(|(of, bytes)| (format!("{} (tile)", self.graph.name(*of)), *bytes))
+            .collect();
+        stays.push(("scratch".to_owned(), tiling.scratch));
+        for (name, bytes) in stays.into_iter().filter(|(_, bytes)| *bytes > 0) {
+            self.stays.entry(spot).or_default().push(Stay {
+                name,
+                bytes,
+                first: step,
+                last: step,
+            });
+        }
+        let work = f64::from(tiling.passes) * speed.launch + tiling.seconds;
+        let seconds = tiling.count as f64 * work + tiling.copied as f64 / speed.link;
+        let ops = segment.ops.iter().map(|at| self.op(*at)).collect();
+        self.steps.push(PlanStep::Tiled {
+            device: info.id.to_string(),
+            memory: spot.1.to_string(),
+            ops,
+            tiles: Tiles {
+                count: tiling.count,
+                extents: tiling.extents,
+                reach: tiling.halo.reach,
+                grain: tiling.halo.grain,
+            },
+            passes: tiling.passes,
+            scratch: tiling.scratch,
+            copied: tiling.copied,
+            traffic: tiling.traffic * tiling.count,
+            seconds,
+        });
+        true
     }
 
     fn op(&self, at: usize) -> PlanOp {

@@ -47,10 +47,8 @@ impl ExecutionPlan {
             }
             for (at, step) in variant.steps.iter().enumerate() {
                 let _ = writeln!(text, "{:>4}  {}", at + 1, step_line(step));
-                if let PlanStep::Run { ops, .. } = step {
-                    for op in ops {
-                        let _ = writeln!(text, "        {}", op_line(op));
-                    }
+                for op in step.ops() {
+                    let _ = writeln!(text, "        {}", op_line(op));
                 }
             }
             for output in &variant.outputs {
@@ -151,10 +149,8 @@ impl ExecutionPlan {
                 );
             }
             for step in &variant.steps {
-                let PlanStep::Run { device, ops, .. } = step else {
-                    continue;
-                };
-                for op in ops {
+                let device = step.device();
+                for op in step.ops() {
                     let _ = writeln!(
                         text,
                         "    {} [label = {}];",
@@ -235,6 +231,24 @@ fn step_line(step: &PlanStep) -> String {
             Bytes(*scratch),
             seconds(*time)
         ),
+        PlanStep::Tiled {
+            device,
+            memory,
+            ops,
+            tiles,
+            copied,
+            seconds: time,
+            ..
+        } => {
+            let [z, y, x] = tiles.extents;
+            format!(
+                "run {} on {} tiles of {z}x{y}x{x} on {device} in {memory}, {} copied, {}",
+                count(ops.len(), "operation"),
+                tiles.count,
+                Bytes(*copied),
+                seconds(*time)
+            )
+        }
     }
 }
 

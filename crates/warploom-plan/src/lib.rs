@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod batch;
 mod channel;
 mod compile;
 pub mod diagnostic;
@@ -34,10 +35,13 @@ pub mod options;
 pub mod pipeline;
 mod place;
 pub mod plan;
+mod pool;
+mod reason;
 mod resolve;
 mod segment;
 pub mod sources;
 mod target;
+mod tile;
 mod typed;
 mod world;
 

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_core::memory::HOST;
 use warploom_core::{BackendId, Bytes, Status};
-use warploom_kernels::op::Backends;
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::draft::{Draft, draft, info};
+use crate::draft::{Draft, Rules, draft, info};
 use crate::options::Options;
 use crate::pipeline::{Pipeline, Policy};
-use crate::plan::{Pool, Reason, Variant, policy_text};
+use crate::plan::{Pool, Reason, Variant};
 use crate::segment::FaceAt;
 use crate::target::Ask;
+use crate::tile::is_local;
 use crate::typed::Typed;
 use crate::world::World;
 
@@ -27,11 +27,11 @@ pub(crate) struct Placing<'a, 'p> {
 }
 
 /// A card that was tried.
-struct Tried {
-    card: usize,
-    backend: BackendId,
-    draft: Draft,
-    depth: u32,
+pub(crate) struct Tried {
+    pub(crate) card: usize,
+    pub(crate) backend: BackendId,
+    pub(crate) draft: Draft,
+    pub(crate) depth: u32,
 }
 
 /// Why a card is too small.
@@ -44,7 +44,7 @@ struct Lacking {
 }
 
 impl Placing<'_, '_> {
-    fn policy(&self) -> Policy {
+    pub(crate) fn policy(&self) -> Policy {
         let wish = self.options.placement.or(self.pipeline.placement);
         wish.unwrap_or_default()
     }
@@ -58,13 +58,13 @@ impl Placing<'_, '_> {
             .collect()
     }
 
-    fn pins(&self) -> BTreeSet<&str> {
+    pub(crate) fn pins(&self) -> BTreeSet<&str> {
         let asks = self.asks.iter().flatten();
         asks.filter_map(|ask| ask.card.as_deref()).collect()
     }
 
     /// Does everything ask for the processor?
-    fn all_cpu(&self) -> bool {
+    pub(crate) fn all_cpu(&self) -> bool {
         let mut asks = self.asks.iter().flatten();
         asks.all(|ask| ask.backend == Some(BackendId::CPU))
     }
@@ -207,7 +207,10 @@ impl Placing<'_, '_> {
                 self.options,
                 self.graphs,
                 &faces,
-                self.pipeline.no_host_copy,
+                Rules {
+                    no_host_copy: self.pipeline.no_host_copy,
+                    tiles: None,
+                },
             );
             match made.map(|draft| self.fitted(*card, draft)) {
                 Ok(Ok((draft, depth))) => tried.push(Tried {
@@ -220,9 +223,17 @@ impl Placing<'_, '_> {
                 Err(list) => refusals.extend(list),
             }
         }
+        if tried.is_empty() {
+            for card in &candidates {
+                match self.tiled(*card, &required) {
+                    Some(Ok(fits)) => tried.push(fits),
+                    Some(Err(refusal)) => refusals = refusal,
+                    None => {}
+                }
+            }
+        }
         let Some(at) = self.choose(&tried) else {
             refusals.dedup();
-            // Of several cards that are too small, the largest shows what is lacking.
             return Err(refusals);
         };
         let reasons = self.reasons(&tried, at, candidates.len());
@@ -232,6 +243,64 @@ impl Placing<'_, '_> {
             pool.total = pool.slot * u64::from(chosen.depth) + pool.shared;
         }
         Ok((chosen.card, draft, reasons))
+    }
+
+    /// The same pipeline on tiles, if that can be: what looks at whole images then runs on the
+    /// processor. `None` when tiles are no way out.
+    fn tiled(
+        &self,
+        card: usize,
+        required: &BTreeSet<BackendId>,
+    ) -> Option<Result<Tried, Vec<Diagnostic>>> {
+        let best = self.world.best_faces(card, self.pipeline.math);
+        let asked = best.iter().find(|backend| required.contains(backend));
+        let home = asked.or(best.first()).copied()?;
+        if home == BackendId::CPU || self.pipeline.no_host_copy || self.options.depth.is_some() {
+            return None;
+        }
+        let cpu = self.faces(card, home)?;
+        let host = FaceAt {
+            card: self.world.cpu()?,
+            face: {
+                let faces = &self.world.cards[self.world.cpu()?].faces;
+                faces
+                    .iter()
+                    .position(|face| face.id.backend == BackendId::CPU)?
+            },
+        };
+        let mut faces = cpu;
+        for (graph, faces) in self.graphs.iter().zip(&mut faces) {
+            for (at, face) in faces.iter_mut().enumerate() {
+                if !is_local(graph, at) {
+                    *face = host;
+                }
+            }
+        }
+        let face = faces.iter().flatten().find(|face| **face != host)?;
+        let budget = self.budget(*face)?;
+        // Two tiles in flight, so that copies of one overlap with work on the other.
+        let rules = |room| Rules {
+            no_host_copy: false,
+            tiles: Some(room),
+        };
+        let made = [budget / 2, budget]
+            .map(|room| draft(self.world, self.options, self.graphs, &faces, rules(room)));
+        let mut last = Vec::new();
+        for made in made {
+            match made.map(|draft| self.fitted(card, draft)) {
+                Ok(Ok((draft, depth))) => {
+                    return Some(Ok(Tried {
+                        card,
+                        backend: home,
+                        draft,
+                        depth,
+                    }));
+                }
+                Ok(Err(refusal)) => last = vec![*refusal],
+                Err(list) => last = list,
+            }
+        }
+        Some(Err(last))
     }
 
     /// Bytes that may be used of a face's own memory.
@@ -378,76 +447,5 @@ impl Placing<'_, '_> {
                     .then_with(|| name(*a).cmp(name(*b)))
             }),
         }
-    }
-
-    fn reasons(&self, tried: &[Tried], at: usize, candidates: usize) -> Vec<Reason> {
-        let chosen = &tried[at];
-        let card = &self.world.cards[chosen.card];
-        let mut why = vec![format!(
-            "`{}`: {}",
-            self.policy(),
-            policy_text(self.policy())
-        )];
-        if !self.pins().is_empty() {
-            why = vec!["the pipeline names it".to_owned()];
-        } else if self.all_cpu() {
-            why = vec!["every step asks for the processor or needs it".to_owned()];
-        } else if candidates == 1 {
-            why = vec!["no other card can run these steps".to_owned()];
-        }
-        for other in tried {
-            let name = &self.world.cards[other.card].name;
-            let pool = other
-                .draft
-                .pools
-                .iter()
-                .map(|pool| pool.slot)
-                .max()
-                .unwrap_or(0);
-            why.push(format!(
-                "{name}: {} a record in flight, {:.3} ms a unit, limited by {}",
-                Bytes(pool),
-                other.draft.paced.0 * 1e3,
-                other.draft.paced.1
-            ));
-        }
-        let mut reasons = vec![Reason {
-            about: format!("{} through {}", card.name, chosen.backend),
-            why: why.join("; "),
-        }];
-        for (graph, asks) in self.graphs.iter().zip(self.asks) {
-            for (op, ask) in graph.ops.iter().zip(asks) {
-                if ask.cpu_only && !self.all_cpu() {
-                    let reason = Reason {
-                        about: format!("`{}` on the processor", op.name),
-                        why: match op.call.op.backends {
-                            Backends::CpuOnly { why } => why.to_owned(),
-                            Backends::All => String::new(),
-                        },
-                    };
-                    if !reasons.contains(&reason) {
-                        reasons.push(reason);
-                    }
-                }
-            }
-        }
-        for (about, why) in &chosen.draft.copies {
-            let reason = Reason {
-                about: about.clone(),
-                why: why.clone(),
-            };
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
-            }
-        }
-        reasons.push(Reason {
-            about: format!("{} records in flight", chosen.depth),
-            why: match (self.options.depth, chosen.depth) {
-                (Some(_), _) => "asked for".to_owned(),
-                (None, 1) => "one at a time: nothing overlaps, or no more fit".to_owned(),
-                (None, _) => "copies of one overlap with work on the other".to_owned(),
-            },
-        });
-        reasons
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::pipeline::{Foreach, Math, Policy};
+use crate::pipeline::{Foreach, Math};
 
 /// The version of plans this crate writes and reads.
 pub const VERSION: u32 = 1;
@@ -123,13 +123,68 @@ pub enum PlanStep {
         /// Seconds it should take.
         seconds: f64,
     },
+    /// Operations run on one tile after the other: each is copied to the device with what
+    /// surrounds it, worked on, and its inner part copied back into the whole image on the host.
+    Tiled {
+        /// The face they run on.
+        device: String,
+        /// The kind of memory they work in.
+        memory: String,
+        /// The operations, in order.
+        ops: Vec<PlanOp>,
+        /// How the images are cut.
+        tiles: Tiles,
+        /// Launches per tile.
+        passes: u32,
+        /// Bytes of memory that only they use.
+        scratch: u64,
+        /// Bytes copied in all, up and down.
+        copied: u64,
+        /// Bytes read and written on the device, in all.
+        traffic: u64,
+        /// Seconds it should take.
+        seconds: f64,
+    },
+}
+
+/// How images are cut. A tile that starts at `s` along an axis reads from
+/// `floor((s - reach) / grain) * grain` to its end plus `reach`, inside the image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Tiles {
+    /// How many.
+    pub count: u64,
+    /// What one gives at most, along z, y, x.
+    pub extents: [u64; 3],
+    /// Pixels around it that it reads.
+    pub reach: [u64; 3],
+    /// What it reads starts at a multiple of this.
+    pub grain: [u64; 3],
 }
 
 impl PlanStep {
     /// Seconds it should take.
     pub fn seconds(&self) -> f64 {
         match self {
-            Self::Copy { seconds, .. } | Self::Run { seconds, .. } => *seconds,
+            Self::Copy { seconds, .. }
+            | Self::Run { seconds, .. }
+            | Self::Tiled { seconds, .. } => *seconds,
+        }
+    }
+
+    /// The operations it runs.
+    pub fn ops(&self) -> &[PlanOp] {
+        match self {
+            Self::Copy { .. } => &[],
+            Self::Run { ops, .. } | Self::Tiled { ops, .. } => ops,
+        }
+    }
+
+    /// The face that does it.
+    pub fn device(&self) -> &str {
+        match self {
+            Self::Copy { device, .. } | Self::Run { device, .. } | Self::Tiled { device, .. } => {
+                device
+            }
         }
     }
 }
@@ -267,16 +322,6 @@ pub struct Reason {
     pub about: String,
     /// Why.
     pub why: String,
-}
-
-/// How a plan's card was chosen, for reasons.
-pub(crate) fn policy_text(policy: Policy) -> &'static str {
-    match policy {
-        Policy::First => "the first card that can run it",
-        Policy::Spread => "the card with the smallest share of its capacity taken",
-        Policy::Fit => "the card with the most bytes left",
-        Policy::Cost => "the card that is done first",
-    }
 }
 
 impl ExecutionPlan {

@@ -6,8 +6,9 @@ use warploom_core::DeviceInfo;
 use warploom_kernels::flow::{Flow, ValueId, ValueKind};
 use warploom_kernels::fuse::Machine;
 use warploom_kernels::lower::{Computed, lower_computed};
-use warploom_kernels::op::ValueType;
+use warploom_kernels::op::{OpCall, ValueType};
 use warploom_kernels::program::Program;
+use warploom_kernels::{Dims, ImageType};
 
 use crate::resolve::Ref;
 use crate::typed::Typed;
@@ -92,18 +93,57 @@ fn build(
     (info, machine): &(DeviceInfo, Machine),
     kinds: &mut BTreeMap<Ref, ValueKind>,
 ) -> Segment {
+    let lowered = lowered(graph, &ops, wanted, kinds, None);
+    let lowered = lowered.expect("calls were checked with these very images");
+    let program = Program::new(&lowered.flow, info);
+    let explanation = program.explanation();
+    let bytes = lowered.gives.iter().map(|(_, kind)| kind.bytes()).collect();
+    let gives = lowered.gives.iter().map(|(of, _)| *of).collect();
+    kinds.extend(lowered.gives);
+    Segment {
+        face,
+        ops,
+        reads: lowered.reads,
+        gives,
+        bytes,
+        passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
+        scratch: program.workspace(),
+        traffic: explanation.bytes(),
+        seconds: explanation.seconds(machine),
+        fused: explanation.notes.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Operations as one flow.
+pub(crate) struct Lowered {
+    pub(crate) flow: Flow,
+    /// The flow's inputs, in order.
+    pub(crate) reads: Vec<Ref>,
+    /// The flow's outputs, in order.
+    pub(crate) gives: Vec<(Ref, ValueKind)>,
+}
+
+/// Lowers operations into one flow; with `dims`, on images of these extents instead of their own.
+/// `None` when an operation does not take such images.
+pub(crate) fn lowered(
+    graph: &Typed<'_>,
+    ops: &[usize],
+    wanted: &BTreeSet<Ref>,
+    kinds: &BTreeMap<Ref, ValueKind>,
+    dims: Option<Dims>,
+) -> Option<Lowered> {
     let mut flow = Flow::new();
     let mut values: BTreeMap<Ref, ValueId> = BTreeMap::new();
     let mut reads = Vec::new();
     let mut gives = Vec::new();
-    let mut kept = Vec::new();
-    for at in &ops {
+    for at in ops {
         let op = &graph.ops[*at];
         let mut value = |of: Ref, flow: &mut Flow| {
             *values.entry(of).or_insert_with(|| {
                 reads.push(of);
-                let kind = kinds.get(&of).copied();
-                flow.input(kind.unwrap_or_else(|| given(&graph.value(of))))
+                let known = kinds.get(&of).copied();
+                let kind = known.unwrap_or_else(|| given(&graph.value(of)));
+                flow.input(resized(kind, dims))
             })
         };
         let inputs: Vec<ValueId> = op
@@ -120,29 +160,26 @@ fn build(
                 index: late.index,
             })
             .collect();
-        let results = lower_computed(&mut flow, &op.call, &inputs, &computed);
+        let results = if dims.is_some() {
+            let images: Vec<_> = inputs.iter().map(|id| flow.image(*id)).collect();
+            let call = OpCall::with(op.call.op, op.call.params.clone(), &images).ok()?;
+            lower_computed(&mut flow, &call, &inputs, &computed)
+        } else {
+            lower_computed(&mut flow, &op.call, &inputs, &computed)
+        };
         values.insert(Ref::Op(*at), results[0]);
         if wanted.contains(&Ref::Op(*at)) {
             flow.output(results[0]);
-            gives.push(Ref::Op(*at));
-            kept.push((Ref::Op(*at), flow.kind(results[0])));
+            gives.push((Ref::Op(*at), flow.kind(results[0])));
         }
     }
-    let bytes = kept.iter().map(|(_, kind)| kind.bytes()).collect();
-    kinds.extend(kept);
-    let program = Program::new(&flow, info);
-    let explanation = program.explanation();
-    Segment {
-        face,
-        ops,
-        reads,
-        gives,
-        bytes,
-        passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
-        scratch: program.workspace(),
-        traffic: explanation.bytes(),
-        seconds: explanation.seconds(machine),
-        fused: explanation.notes.iter().map(ToString::to_string).collect(),
+    Some(Lowered { flow, reads, gives })
+}
+
+fn resized(kind: ValueKind, dims: Option<Dims>) -> ValueKind {
+    match (kind, dims) {
+        (ValueKind::Image(image), Some(dims)) => ValueKind::Image(ImageType { dims, ..image }),
+        _ => kind,
     }
 }
 

@@ -20,11 +20,8 @@ fn plane() -> Sources {
 fn faces(plan: &ExecutionPlan) -> Vec<(String, String)> {
     let steps = plan.variants.iter().flat_map(|variant| &variant.steps);
     steps
-        .filter_map(|step| match step {
-            PlanStep::Run { device, ops, .. } => Some((device, ops)),
-            PlanStep::Copy { .. } => None,
-        })
-        .flat_map(|(device, ops)| ops.iter().map(move |op| (op.name.clone(), device.clone())))
+        .flat_map(|step| step.ops().iter().map(|op| (op, step.device())))
+        .map(|(op, device)| (op.name.clone(), device.to_owned()))
         .collect()
 }
 
@@ -227,7 +224,7 @@ fn c60_staying_in_one_memory_copies_nothing_between_steps() {
     let routes = plan.variants[0].steps.iter().filter(|step| {
         let why = match step {
             PlanStep::Copy { why, .. } => *why,
-            PlanStep::Run { .. } => return false,
+            _ => return false,
         };
         why == warploom_plan::plan::CopyReason::Route
     });

@@ -255,3 +255,12 @@ proptest! {
         outcome(&String::from_utf8_lossy(&bytes));
     }
 }
+
+#[test]
+fn the_documentation_knows_every_field() {
+    let text = include_str!("../../../../examples/pipelines/README.md");
+    for field in all_fields() {
+        let said = text.contains(&format!("`{field}`")) || text.contains(&format!("{field} = "));
+        assert!(said, "{field} is not in README.md");
+    }
+}

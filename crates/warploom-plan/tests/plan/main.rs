@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod assignment;
+mod batch;
 mod language;
 mod machine;
 mod memory;
 mod plans;
 mod refusals;
+mod tiles;

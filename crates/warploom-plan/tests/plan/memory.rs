@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warploom_core::DType;
 use warploom_plan::pipeline::{OpUse, Step};
-use warploom_plan::plan::Pool;
+use warploom_plan::plan::{PlanStep, Pool};
 use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine, opencl};
@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn a_smaller_budget_means_fewer_records_in_flight_and_then_a_refusal() {
+fn a_smaller_budget_means_fewer_records_in_flight_then_tiles_then_a_refusal() {
     let pipeline = Pipeline::new("p")
         .step(Step::new("a", OpUse::new("gaussian").with("sigma", 2.0)).backend("cuda"));
     let status = machine([cpu(), cuda(0, GIB)]);
@@ -92,7 +92,16 @@ fn a_smaller_budget_means_fewer_records_in_flight_and_then_a_refusal() {
     assert_eq!(with(2 * slot).unwrap().memory.depth, 2);
     assert_eq!(with(2 * slot - 1).unwrap().memory.depth, 1);
     assert_eq!(with(slot).unwrap().memory.depth, 1);
-    let refusal = with(slot - 1).unwrap_err();
+    // Below that, tiles.
+    let tiled = with(slot - 1).unwrap();
+    let steps = &tiled.variants[0].steps;
+    assert!(
+        matches!(steps[0], PlanStep::Tiled { .. }),
+        "{}",
+        tiled.summary()
+    );
+    check(&tiled);
+    let refusal = with(64).unwrap_err();
     assert_eq!(refusal[0].code.to_string(), "WL0331");
 }
 

@@ -1,0 +1,289 @@
+//! Many pipelines over many records: who runs where, so that all are done early.
+//!
+//! Every kind of work (a pipeline on records of one sort) is compiled once for each card. Work is
+//! then dealt out to where it is cheapest at prices that make the bound on what is possible, and
+//! the fullest cards give pieces away as long as that helps. All of it is arithmetic on estimates, so the same
+//! batch gives the same assignment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use warploom_core::Status;
+
+use crate::compile::compile;
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::options::Options;
+use crate::pipeline::Pipeline;
+use crate::plan::ExecutionPlan;
+use crate::sources::Sources;
+
+/// One kind of work.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// What its records look like.
+    pub sources: &'a Sources,
+    /// How many records of this kind there are.
+    pub records: usize,
+}
+
+/// What was assigned to one card.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Share {
+    /// Records of each kind of work, by its position.
+    pub records: BTreeMap<usize, usize>,
+}
+
+/// Who runs where.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct BatchPlan {
+    /// The plan of each kind of work on each card that can run it.
+    pub plans: Vec<BTreeMap<String, ExecutionPlan>>,
+    /// What each card does.
+    pub shares: BTreeMap<String, Share>,
+    /// Seconds until the last card is done.
+    pub makespan: f64,
+    /// Seconds that no assignment can beat.
+    pub bound: f64,
+}
+
+/// Compiles every kind of work for every card, and deals the records out.
+///
+/// # Errors
+/// When some kind of work fits no card, with the reasons of each.
+pub fn compile_batch(
+    work: &[Work<'_>],
+    status: Option<&Status>,
+    options: &Options,
+) -> Result<BatchPlan, Vec<Diagnostic>> {
+    let mut cards: Vec<String> = match status {
+        Some(status) => {
+            let usable = status.survey.usable();
+            usable.iter().map(|card| card.name.clone()).collect()
+        }
+        None => vec!["cpu".to_owned()],
+    };
+    if !options.devices.is_empty() {
+        cards.clone_from(&options.devices);
+    }
+    let mut plans = Vec::new();
+    let mut refused = Vec::new();
+    for kind in work {
+        let mut able = BTreeMap::new();
+        let mut reasons = Vec::new();
+        for card in &cards {
+            let mut only = options.clone();
+            only.devices = vec![card.clone()];
+            match compile(kind.pipeline, kind.sources, status, &only) {
+                Ok(plan) => drop(able.insert(plan.device.name.clone(), plan)),
+                Err(findings) => reasons = findings,
+            }
+        }
+        if able.is_empty() {
+            refused.append(&mut reasons);
+        }
+        plans.push(able);
+    }
+    if work.iter().any(|kind| kind.records > 0) && cards.is_empty() {
+        let message = "there is no card to deal work to";
+        refused.push(Diagnostic::error(Problem::NoDevice, message));
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let names: Vec<String> = {
+        let mut names: Vec<String> = plans.iter().flat_map(|able| able.keys().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let costs: Vec<Vec<f64>> = plans
+        .iter()
+        .map(|able: &BTreeMap<String, ExecutionPlan>| {
+            let cost = |name: &String| able.get(name).map_or(f64::INFINITY, |p| p.estimate.paced);
+            names.iter().map(cost).collect()
+        })
+        .collect();
+    let counts: Vec<usize> = work.iter().map(|kind| kind.records).collect();
+    let dealt = deal(&costs, &counts);
+    let shares = names.iter().zip(&dealt.counts);
+    let shares = shares.map(|(name, counts)| {
+        let records = counts.iter().copied().enumerate();
+        let records = records.filter(|(_, count)| *count > 0).collect();
+        (name.clone(), Share { records })
+    });
+    Ok(BatchPlan {
+        shares: shares.collect(),
+        makespan: dealt.makespan,
+        bound: bound(&costs, &counts),
+        plans,
+    })
+}
+
+/// Work dealt out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dealt {
+    /// Pieces of each kind, card by card.
+    pub counts: Vec<Vec<usize>>,
+    /// Seconds until the last card is done.
+    pub makespan: f64,
+}
+
+/// Deals `counts[k]` pieces of each kind `k`, which take `costs[k][c]` seconds on card `c`
+/// (infinity where they cannot run).
+pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
+    let cards = costs.first().map_or(0, Vec::len);
+    let mut dealt = vec![vec![0_usize; costs.len()]; cards];
+    let mut loads = vec![0.0_f64; cards];
+    // Prices of the cards' time, from the bound: a piece starts where it is cheapest, so that a
+    // fast card keeps its time for what gains most from it.
+    let prices = prices(costs, counts);
+    for (kind, count) in counts.iter().enumerate() {
+        if let Some(card) = cheapest_card(&costs[kind], &prices) {
+            loads[card] += costs[kind][card] * *count as f64;
+            dealt[card][kind] += count;
+        }
+    }
+    even_out(costs, &mut dealt, &mut loads);
+    improve(costs, &mut dealt, &mut loads);
+    Dealt {
+        counts: dealt,
+        makespan: loads.iter().copied().fold(0.0, f64::max),
+    }
+}
+
+/// Moves pieces from the fullest card to where the least time is lost by it, while that ends
+/// sooner.
+fn even_out(costs: &[Vec<f64>], dealt: &mut [Vec<usize>], loads: &mut [f64]) {
+    let cards = loads.len();
+    let pieces: usize = dealt.iter().flatten().sum();
+    for _ in 0..4 * pieces {
+        let Some(full) = (0..cards).max_by(|a, b| loads[*a].total_cmp(&loads[*b])) else {
+            return;
+        };
+        let mut best: Option<(f64, usize, usize)> = None;
+        for (kind, costs) in costs.iter().enumerate() {
+            if dealt[full][kind] == 0 {
+                continue;
+            }
+            for card in (0..cards).filter(|card| *card != full) {
+                let loss = costs[card] / costs[full];
+                let sooner = loads[card] + costs[card] < loads[full] * (1.0 - 1e-9);
+                if sooner && best.is_none_or(|(least, ..)| loss < least) {
+                    best = Some((loss, kind, card));
+                }
+            }
+        }
+        let Some((_, kind, card)) = best else {
+            return;
+        };
+        dealt[full][kind] -= 1;
+        dealt[card][kind] += 1;
+        loads[full] -= costs[kind][full];
+        loads[card] += costs[kind][card];
+    }
+}
+
+/// Moves and swaps pieces away from the fullest card while that ends sooner.
+fn improve(costs: &[Vec<f64>], dealt: &mut [Vec<usize>], loads: &mut [f64]) {
+    let (cards, kinds) = (loads.len(), costs.len());
+    for _ in 0..10_000 {
+        let Some(full) = (0..cards).max_by(|a, b| loads[*a].total_cmp(&loads[*b])) else {
+            return;
+        };
+        // The later of the two cards' ends after a change must be before the end now.
+        let now = loads[full];
+        let mut best: Option<(f64, usize, usize, Option<usize>)> = None;
+        for kind in (0..kinds).filter(|kind| dealt[full][*kind] > 0) {
+            for card in (0..cards).filter(|card| *card != full) {
+                let (gone, come) = (costs[kind][full], costs[kind][card]);
+                let mut consider = |back: Option<usize>| {
+                    let (lost, won) = back.map_or((0.0, 0.0), |k| (costs[k][card], costs[k][full]));
+                    let end = (now - gone + won).max(loads[card] + come - lost);
+                    let better = best.is_none_or(|(other, ..)| end < other);
+                    if end < now * (1.0 - 1e-9) && better {
+                        best = Some((end, kind, card, back));
+                    }
+                };
+                consider(None);
+                // Swaps are tried where there are few enough pairs to try.
+                let pairs = if kinds <= 64 { kinds } else { 0 };
+                for back in (0..pairs).filter(|back| *back != kind && dealt[card][*back] > 0) {
+                    consider(Some(back));
+                }
+            }
+        }
+        let Some((_, kind, card, back)) = best else {
+            return;
+        };
+        let mut shift = |kind: usize, from: usize, to: usize| {
+            dealt[from][kind] -= 1;
+            dealt[to][kind] += 1;
+            loads[from] -= costs[kind][from];
+            loads[to] += costs[kind][to];
+        };
+        shift(kind, full, card);
+        if let Some(back) = back {
+            shift(back, card, full);
+        }
+    }
+}
+
+/// Prices per second of each card, summing to 1, at which the cheapest way to do all work is as
+/// dear as possible: by raising the price of whatever is asked for most.
+fn prices(costs: &[Vec<f64>], counts: &[usize]) -> Vec<f64> {
+    let cards = costs.first().map_or(0, Vec::len);
+    let mut weights = vec![1.0 / cards.max(1) as f64; cards];
+    let mut best = (cheapest(costs, counts, &weights), weights.clone());
+    for round in 0..400 {
+        let mut asked = vec![0.0_f64; cards];
+        for (kind, count) in counts.iter().enumerate() {
+            let Some(card) = cheapest_card(&costs[kind], &weights) else {
+                continue;
+            };
+            asked[card] += costs[kind][card] * *count as f64;
+        }
+        let most = asked.iter().copied().fold(0.0, f64::max);
+        if most <= 0.0 {
+            break;
+        }
+        let step = 0.5 / (1.0 + f64::from(round) * 0.05);
+        for (weight, asked) in weights.iter_mut().zip(&asked) {
+            *weight *= (step * asked / most).exp();
+        }
+        let sum: f64 = weights.iter().sum();
+        for weight in &mut weights {
+            *weight /= sum;
+        }
+        let value = cheapest(costs, counts, &weights);
+        if value > best.0 {
+            best = (value, weights.clone());
+        }
+    }
+    best.1
+}
+
+fn cheapest_card(costs: &[f64], weights: &[f64]) -> Option<usize> {
+    let able = (0..costs.len()).filter(|card| costs[*card].is_finite());
+    able.min_by(|a, b| (costs[*a] * weights[*a]).total_cmp(&(costs[*b] * weights[*b])))
+}
+
+/// What all work costs at these prices, each piece where it is cheapest. With prices that sum to
+/// 1 no assignment ends sooner than this.
+fn cheapest(costs: &[Vec<f64>], counts: &[usize], weights: &[f64]) -> f64 {
+    let each = costs.iter().zip(counts).filter_map(|(costs, count)| {
+        let card = cheapest_card(costs, weights)?;
+        Some(costs[card] * weights[card] * *count as f64)
+    });
+    each.sum()
+}
+
+/// Seconds that no assignment of this work can beat.
+pub fn bound(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
+    let longest = costs.iter().zip(counts).filter(|(_, count)| **count > 0);
+    let longest = longest.map(|(costs, _)| costs.iter().copied().fold(f64::INFINITY, f64::min));
+    let longest = longest.filter(|cost| cost.is_finite()).fold(0.0, f64::max);
+    longest.max(cheapest(costs, counts, &prices(costs, counts)))
+}

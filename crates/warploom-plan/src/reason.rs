@@ -1,0 +1,108 @@
+//! Why a plan is as it is.
+
+use warploom_core::Bytes;
+use warploom_kernels::op::Backends;
+
+use crate::pipeline::Policy;
+use crate::place::{Placing, Tried};
+use crate::plan::{PlanStep, Reason};
+
+/// How a card was chosen.
+fn policy_text(policy: Policy) -> &'static str {
+    match policy {
+        Policy::First => "the first card that can run it",
+        Policy::Spread => "the card with the smallest share of its capacity taken",
+        Policy::Fit => "the card with the most bytes left",
+        Policy::Cost => "the card that is done first",
+    }
+}
+
+impl Placing<'_, '_> {
+    /// Every decision that led to what was chosen, and why.
+    pub(crate) fn reasons(&self, tried: &[Tried], at: usize, candidates: usize) -> Vec<Reason> {
+        let chosen = &tried[at];
+        let card = &self.world.cards[chosen.card];
+        let mut why = vec![format!(
+            "`{}`: {}",
+            self.policy(),
+            policy_text(self.policy())
+        )];
+        if !self.pins().is_empty() {
+            why = vec!["the pipeline names it".to_owned()];
+        } else if self.all_cpu() {
+            why = vec!["every step asks for the processor or needs it".to_owned()];
+        } else if candidates == 1 {
+            why = vec!["no other card can run these steps".to_owned()];
+        }
+        for other in tried {
+            let name = &self.world.cards[other.card].name;
+            let pool = other
+                .draft
+                .pools
+                .iter()
+                .map(|pool| pool.slot)
+                .max()
+                .unwrap_or(0);
+            why.push(format!(
+                "{name}: {} a record in flight, {:.3} ms a unit, limited by {}",
+                Bytes(pool),
+                other.draft.paced.0 * 1e3,
+                other.draft.paced.1
+            ));
+        }
+        let mut reasons = vec![Reason {
+            about: format!("{} through {}", card.name, chosen.backend),
+            why: why.join("; "),
+        }];
+        for (graph, asks) in self.graphs.iter().zip(self.asks) {
+            for (op, ask) in graph.ops.iter().zip(asks) {
+                if ask.cpu_only && !self.all_cpu() {
+                    let reason = Reason {
+                        about: format!("`{}` on the processor", op.name),
+                        why: match op.call.op.backends {
+                            Backends::CpuOnly { why } => why.to_owned(),
+                            Backends::All => String::new(),
+                        },
+                    };
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                }
+            }
+        }
+        for (about, why) in &chosen.draft.copies {
+            let reason = Reason {
+                about: about.clone(),
+                why: why.clone(),
+            };
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        let mut steps = chosen
+            .draft
+            .variants
+            .iter()
+            .flat_map(|variant| &variant.steps);
+        let tiled = steps.any(|step| matches!(step, PlanStep::Tiled { .. }));
+        if tiled {
+            reasons.push(Reason {
+                about: "tiles".to_owned(),
+                why: "whole records do not fit into the device's budget; what looks at whole images runs on the processor in between, with the same bits".to_owned(),
+            });
+        }
+        reasons.push(Reason {
+            about: format!(
+                "{} {} in flight",
+                chosen.depth,
+                if tiled { "tiles" } else { "records" }
+            ),
+            why: match (self.options.depth, chosen.depth) {
+                (Some(_), _) => "asked for".to_owned(),
+                (None, 1) => "one at a time: nothing overlaps, or no more fit".to_owned(),
+                (None, _) => "copies of one overlap with work on the other".to_owned(),
+            },
+        });
+        reasons
+    }
+}

@@ -1,0 +1,161 @@
+//! Records that do not fit: cut into tiles, each with as much around it as its operations read.
+//!
+//! Only operations that look at a pixel's surroundings run on tiles. What looks at all pixels
+//! (sums, percentiles, labels, distances) runs on the processor between two passes over tiles, on
+//! the whole image in host memory. Every strict device gives the processor's bits, so the result
+//! is that of the untiled pipeline, bit for bit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warploom_core::DeviceInfo;
+use warploom_kernels::Dims;
+use warploom_kernels::fuse::{Halo, Machine, halo};
+use warploom_kernels::program::Program;
+
+use crate::resolve::Ref;
+use crate::segment::{Segment, lowered};
+use crate::typed::Typed;
+
+/// Can an operation run on a tile? Its images are equally large, and no pixel depends on pixels
+/// farther away than a halo that is known.
+pub(crate) fn is_local(graph: &Typed<'_>, at: usize) -> bool {
+    if !graph.ops[at].late.is_empty() {
+        return false;
+    }
+    let wanted = BTreeSet::from([Ref::Op(at)]);
+    let lowered = lowered(graph, &[at], &wanted, &BTreeMap::new(), None);
+    lowered.is_some_and(|lowered| halo(&lowered.flow).is_some())
+}
+
+/// How a segment goes over its images.
+#[derive(Clone, Debug)]
+pub(crate) struct Tiling {
+    /// What one tile gives at most.
+    pub(crate) extents: Dims,
+    pub(crate) halo: Halo,
+    pub(crate) count: u64,
+    /// Bytes of the largest tile of each value read and given, in the segment's order.
+    pub(crate) reads: Vec<u64>,
+    pub(crate) gives: Vec<u64>,
+    pub(crate) scratch: u64,
+    pub(crate) passes: u32,
+    /// Of one tile.
+    pub(crate) seconds: f64,
+    pub(crate) traffic: u64,
+    /// Bytes of all tiles together, up and down; what surrounds a tile is copied more than once.
+    pub(crate) copied: u64,
+}
+
+impl Tiling {
+    /// Bytes a tile takes on the device.
+    pub(crate) fn bytes(&self, align: u64) -> u64 {
+        let values = self.reads.iter().chain(&self.gives).chain([&self.scratch]);
+        values.map(|bytes| bytes.next_multiple_of(align)).sum()
+    }
+}
+
+/// The fewest tiles of which one fits into `room` bytes; `None`, with the smallest that there are,
+/// when not even a tile of one pixel does.
+pub(crate) fn tile(
+    graph: &Typed<'_>,
+    segment: &Segment,
+    info: &DeviceInfo,
+    machine: &Machine,
+    room: u64,
+    align: u64,
+) -> Result<Tiling, u64> {
+    let wanted: BTreeSet<Ref> = segment.gives.iter().copied().collect();
+    let whole = lowered(graph, &segment.ops, &wanted, &BTreeMap::new(), None).ok_or(0_u64)?;
+    let around = halo(&whole.flow).ok_or(0_u64)?;
+    let first = whole.flow.outputs().first().ok_or(0_u64)?;
+    let dims = whole.flow.kind(*first).dims();
+    let try_with = |extents: Dims| -> Option<Tiling> {
+        let cuts = [0, 1, 2].map(|axis| Cut::along(&around, dims, extents, axis));
+        // The largest of each extent: what surrounds a tile at an edge is less.
+        let most = cuts.map(|cut| cut.most);
+        let tile = lowered(graph, &segment.ops, &wanted, &BTreeMap::new(), Some(most))?;
+        let program = Program::new(&tile.flow, info);
+        let explanation = program.explanation();
+        let inputs = tile.flow.inputs().iter();
+        let reads: Vec<u64> = inputs.map(|id| tile.flow.kind(*id).bytes()).collect();
+        let gives: Vec<u64> = tile.gives.iter().map(|(_, kind)| kind.bytes()).collect();
+        let pixels = |dims: Dims| dims.iter().product::<u64>();
+        let per_pixel = |list: &[u64]| list.iter().sum::<u64>() / pixels(most).max(1);
+        let read = cuts.iter().map(|cut| cut.read).product::<u64>();
+        Some(Tiling {
+            extents,
+            halo: around,
+            count: cuts.iter().map(|cut| cut.count).product(),
+            scratch: program.workspace(),
+            passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
+            seconds: explanation.seconds(machine),
+            traffic: explanation.bytes(),
+            copied: read * per_pixel(&reads) + pixels(dims) * per_pixel(&gives),
+            reads,
+            gives,
+        })
+    };
+    let mut extents = dims;
+    let mut smallest = u64::MAX;
+    loop {
+        if let Some(tiling) = try_with(extents) {
+            let bytes = tiling.bytes(align);
+            if bytes <= room {
+                return Ok(tiling);
+            }
+            smallest = smallest.min(bytes);
+        }
+        // The axis along which halving copies least; of those that cost the same the slowest,
+        // whose tiles are contiguous in memory.
+        let halved = |axis: usize| {
+            let mut halved = extents;
+            halved[axis] = halved[axis].div_ceil(2);
+            halved
+        };
+        let read = |axis: usize| {
+            let extents = halved(axis);
+            let cuts = [0, 1, 2].map(|axis| Cut::along(&around, dims, extents, axis));
+            cuts.iter()
+                .map(|cut| u128::from(cut.read))
+                .product::<u128>()
+        };
+        let axes = (0..3).filter(|axis| extents[*axis] > 1);
+        let Some(axis) = axes.min_by_key(|axis| (read(*axis), *axis)) else {
+            return Err(smallest);
+        };
+        extents = halved(axis);
+    }
+}
+
+/// How one axis is cut. Tiles are a grid, so that each axis can be looked at by itself.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    count: u64,
+    /// The longest stretch that a tile reads.
+    most: u64,
+    /// All stretches together.
+    read: u64,
+}
+
+impl Cut {
+    fn along(halo: &Halo, dims: Dims, extents: Dims, axis: usize) -> Self {
+        let mut cut = Self {
+            count: 0,
+            most: 0,
+            read: 0,
+        };
+        let mut line = [1; 3];
+        let mut tile = [1; 3];
+        (line[axis], tile[axis]) = (dims[axis], extents[axis]);
+        let (reach, grain) = ([0; 3], [1; 3]);
+        let mut alone = Halo { reach, grain };
+        (alone.reach[axis], alone.grain[axis]) = (halo.reach[axis], halo.grain[axis]);
+        for part in alone.parts(line, tile) {
+            let length = part.extents()[axis];
+            cut.count += 1;
+            cut.most = cut.most.max(length);
+            cut.read += length;
+        }
+        cut
+    }
+}

@@ -1,4 +1,5 @@
-//! Writes every image kernel in CUDA C to the folder that is named, one file each.
+//! Writes every image kernel in CUDA C to the folder that is named, all in one file: compilers take
+//! longer to start than to compile one of them.
 //!
 //! `cargo xtask cuda-check` runs every example whose name starts with `kernels_`.
 
@@ -13,12 +14,12 @@ fn main() -> ExitCode {
         eprintln!("usage: kernels_images FOLDER");
         return ExitCode::from(2);
     };
-    for (name, def) in warploom_kernels::gpu::samples() {
-        let file = Path::new(&folder).join(format!("{name}.cu"));
-        if let Err(error) = std::fs::write(&file, def.text(Target::Cuda)) {
-            eprintln!("error: {}: {error}", file.display());
-            return ExitCode::FAILURE;
-        }
+    let samples = warploom_kernels::gpu::samples();
+    let texts: Vec<String> = samples.iter().map(|it| it.1.text(Target::Cuda)).collect();
+    let file = Path::new(&folder).join("all.cu");
+    if let Err(error) = std::fs::write(&file, texts.join("\n")) {
+        eprintln!("error: {}: {error}", file.display());
+        return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }

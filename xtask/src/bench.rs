@@ -17,7 +17,7 @@ use crate::process::Task;
 use crate::project::Project;
 
 /// A group's name and the package whose `bench_*` examples are in it.
-const GROUPS: &[(&str, &str)] = &[("contract", "warploom-core")];
+const GROUPS: &[(&str, &str)] = &[("contract", "warploom-core"), ("plan", "warploom-plan")];
 
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
@@ -31,6 +31,9 @@ const TARGETS: &[(&str, f64)] = &[
     ("lease_shared_ns", 30_000.0),
     ("lease_shared_any_ns", 30_000.0),
     ("lease_shared_beside_ns", 30_000.0),
+    ("plan_10_steps_us", 1_000.0),
+    ("plan_1000_steps_ms", 100.0),
+    ("plan_batch_10000_ms", 1_000.0),
 ];
 
 /// One measured number; less is better.

@@ -34,8 +34,8 @@ use crate::op::{Family, OpCall, ParamValue};
 use lowering::Lowering;
 
 pub use blur::{cut_gaussian, gaussian};
-pub use lowering::Computed;
 pub use label::ROWS;
+pub use lowering::Computed;
 pub use recipe::Recipe;
 
 /// A flow of one operation: its images are the flow's inputs, its results the outputs.
@@ -78,7 +78,11 @@ pub fn lower_computed(
 ) -> Vec<ValueId> {
     let late = |name: &str| computed.iter().any(|computed| computed.param == name);
     for (name, value) in call.params.iter() {
-        assert_eq!(*value == ParamValue::Computed, late(name), "{name} of {call}");
+        assert_eq!(
+            *value == ParamValue::Computed,
+            late(name),
+            "{name} of {call}"
+        );
     }
     lower_into_rows(flow, call, inputs, ROWS, computed)
 }

@@ -26,34 +26,114 @@ pub struct Layout {
     pub bytes: u64,
 }
 
-/// Places values so that no two that live at the same step share a byte: large ones first, each
-/// as low as it fits.
+/// Places values so that no two that live at the same step share a byte. Values are placed one
+/// after the other, each as low as it fits; of several orders the one that needs least memory
+/// counts. The value on top of the pile is then placed earlier, again and again, until hardly any
+/// memory is wasted or patience ends.
 pub fn lay_out(lives: &[Lifetime], align: u64) -> Layout {
-    let mut order: Vec<usize> = (0..lives.len()).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(lives[*at].bytes), *at));
+    let least = bound(lives, align);
+    let length = |at: usize| (lives[at].last - lives[at].first + 1) as u64;
+    let orders: [&dyn Fn(usize) -> u64; 3] = [
+        &|at| lives[at].bytes,
+        &|at| lives[at].bytes.saturating_mul(length(at)),
+        &length,
+    ];
+    let mut best: Option<(Layout, Vec<usize>)> = None;
+    for rank in orders {
+        let mut order: Vec<usize> = (0..lives.len()).collect();
+        order.sort_by_key(|at| (std::cmp::Reverse(rank(*at)), *at));
+        let layout = place(lives, &order, align);
+        if best
+            .as_ref()
+            .is_none_or(|(best, _)| layout.bytes < best.bytes)
+        {
+            best = Some((layout, order));
+        }
+    }
+    let Some((mut best, mut order)) = best else {
+        return Layout::default();
+    };
+    // Placing takes time that grows with the square of the number of values; two percent more than
+    // the least is near enough.
+    let patience = 1_000_000 / (lives.len() * lives.len()).max(1);
+    let enough = least + least / 50;
+    let mut dice = Dice(lives.len() as u64);
+    for _ in 0..patience.min(1000) {
+        if best.bytes <= enough {
+            break;
+        }
+        let end = |at: &usize| best.offsets[*at] + lives[*at].bytes;
+        let on_top = |at: &usize| end(&order[*at]) == best.bytes;
+        let Some(top) = (0..order.len()).rfind(on_top) else {
+            break;
+        };
+        let mut other = order.clone();
+        // The one on top comes earlier; now and then two others change places, to leave dead ends.
+        let value = other.remove(top);
+        other.insert(dice.below(top + 1), value);
+        if dice.below(2) == 0 {
+            other.swap(dice.below(lives.len()), dice.below(lives.len()));
+        }
+        let layout = place(lives, &other, align);
+        if layout.bytes <= best.bytes {
+            (best, order) = (layout, other);
+        }
+    }
+    best
+}
+
+/// Numbers that look random and are the same every time, so that plans are.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `limit`, which is above 0.
+    fn below(&mut self, limit: usize) -> usize {
+        const FACTOR: u64 = 6_364_136_223_846_793_005;
+        self.0 = self
+            .0
+            .wrapping_mul(FACTOR)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or(0) % limit
+    }
+}
+
+/// The least that any layout needs: the most bytes that live at one step.
+fn bound(lives: &[Lifetime], align: u64) -> u64 {
+    let live = |step: usize| -> u64 {
+        let here = lives
+            .iter()
+            .filter(|life| life.first <= step && step <= life.last);
+        // Only the topmost need not fill its last unit.
+        let sum: u64 = here.map(|life| life.bytes.next_multiple_of(align)).sum();
+        sum.saturating_sub(align - 1)
+    };
+    lives.iter().map(|life| live(life.first)).max().unwrap_or(0)
+}
+
+/// Places values in this order, each as low as it fits.
+fn place(lives: &[Lifetime], order: &[usize], align: u64) -> Layout {
     let mut layout = Layout {
         offsets: vec![0; lives.len()],
         bytes: 0,
     };
-    let mut placed: Vec<usize> = Vec::new();
+    let mut placed: Vec<usize> = Vec::with_capacity(lives.len());
+    let mut taken: Vec<(u64, u64)> = Vec::new();
     for at in order {
-        let life = &lives[at];
-        let mut taken: Vec<(u64, u64)> = placed
-            .iter()
-            .filter(|other| lives[**other].meets(life))
-            .map(|other| (layout.offsets[*other], lives[*other].bytes))
-            .collect();
+        let life = &lives[*at];
+        taken.clear();
+        let meets = placed.iter().filter(|other| lives[**other].meets(life));
+        taken.extend(meets.map(|other| (layout.offsets[*other], lives[*other].bytes)));
         taken.sort_unstable();
         let mut offset = 0;
-        for (start, bytes) in taken {
-            if offset + life.bytes <= start {
+        for (start, bytes) in &taken {
+            if offset + life.bytes <= *start {
                 break;
             }
             offset = offset.max((start + bytes).next_multiple_of(align));
         }
-        layout.offsets[at] = offset;
+        layout.offsets[*at] = offset;
         layout.bytes = layout.bytes.max(offset + life.bytes);
-        placed.push(at);
+        placed.push(*at);
     }
     layout
 }

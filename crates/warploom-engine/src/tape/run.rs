@@ -3,7 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::super::block::Block;
-use super::super::lanes::{Simd, greater, lesser, load, store};
+use super::super::lanes::{Simd, greater, lesser, load, store, widest};
 use super::SLOT;
 use super::ins::{Ins, One, Op, Src};
 use super::row::{RowIn, RowOut};
@@ -13,6 +13,11 @@ use super::wide;
 /// cost of finding out which it is.
 const WIDTH: usize = 8;
 
+/// Lanes of the widest vector of any machine.
+const WIDEST: usize = widest::<i32>();
+
+// Loops over an accumulator are written out: what is handed to the library's functions over arrays
+// as a closure is compiled without the vector instructions of its surroundings, and then called.
 type Acc<S> = [<S as Simd>::f32s; WIDTH];
 
 /// Rows a tail is copied for without asking for memory.
@@ -109,7 +114,9 @@ fn piece<S: Simd>(
             Ins::Un(op) => acc = unary(simd, op, acc),
             Ins::Take(src) => {
                 let b = source(src, memory, rows, x, count);
-                acc = std::array::from_fn(|i| load(simd, b, i * lanes));
+                for (i, value) in acc.iter_mut().enumerate() {
+                    *value = load(simd, b, i * lanes);
+                }
             }
             Ins::Keep(slot) => {
                 let slot = &mut memory[usize::from(slot) * SLOT..][..count];
@@ -164,7 +171,11 @@ fn piece<S: Simd>(
                 let along = i32::from(axis == 2);
                 for (i, value) in acc.iter_mut().enumerate() {
                     let first = at[usize::from(axis)] + along * (i * lanes) as i32;
-                    let numbers = S::i32s::from_fn(simd, |lane| first + along * lane as i32);
+                    let mut numbers = [first; WIDEST];
+                    for (lane, number) in (0..).zip(&mut numbers) {
+                        *number += along * lane;
+                    }
+                    let numbers: S::i32s = load(simd, &numbers, 0);
                     *value = numbers.bitcast();
                 }
             }
@@ -202,14 +213,14 @@ fn bits<S: Simd>(mask: S::mask32s) -> S::f32s {
 }
 
 #[inline(always)]
-fn binary<S: Simd>(simd: S, op: Op, acc: Acc<S>, b: &[f32]) -> Acc<S> {
+fn binary<S: Simd>(simd: S, op: Op, mut acc: Acc<S>, b: &[f32]) -> Acc<S> {
     let lanes = S::f32s::LEN;
     macro_rules! floats {
         (|$a:ident, $b:ident| $result:expr) => {
-            std::array::from_fn(|i| {
-                let ($a, $b): (S::f32s, S::f32s) = (acc[i], load(simd, b, i * lanes));
-                $result
-            })
+            for (i, value) in acc.iter_mut().enumerate() {
+                let ($a, $b): (S::f32s, S::f32s) = (*value, load(simd, b, i * lanes));
+                *value = $result;
+            }
         };
     }
     macro_rules! whole {
@@ -263,21 +274,25 @@ fn binary<S: Simd>(simd: S, op: Op, acc: Acc<S>, b: &[f32]) -> Acc<S> {
         Op::ShrI => whole!(i32s, |a, b| (a >> (b & 31)).bitcast()),
         Op::ShrU => whole!(u32s, |a, b| (a >> (b & 31)).bitcast()),
     }
+    acc
 }
 
 #[inline(always)]
-fn unary<S: Simd>(simd: S, op: One, acc: Acc<S>) -> Acc<S> {
+fn unary<S: Simd>(simd: S, op: One, mut acc: Acc<S>) -> Acc<S> {
     macro_rules! floats {
         (|$a:ident| $result:expr) => {
-            acc.map(|$a| $result)
+            for value in &mut acc {
+                let $a = *value;
+                *value = $result;
+            }
         };
     }
     macro_rules! whole {
         ($vector:ident, |$a:ident| $result:expr) => {
-            acc.map(|a| {
-                let $a: S::$vector = a.bitcast();
-                $result
-            })
+            for value in &mut acc {
+                let $a: S::$vector = value.bitcast();
+                *value = $result;
+            }
         };
     }
     let one = S::i32s::splat(simd, 1);
@@ -299,22 +314,28 @@ fn unary<S: Simd>(simd: S, op: One, acc: Acc<S>) -> Acc<S> {
         One::TruthToInt => whole!(i32s, |a| (a & one).bitcast()),
         One::TruthToFloat => whole!(i32s, |a| (a & one).to_float()),
     }
+    acc
 }
 
 /// A row of small integers, as `i32` or `f32`.
 #[inline(always)]
 fn widen<S: Simd>(simd: S, row: &RowIn<'_>, x: usize, float: bool) -> Acc<S> {
+    let lanes = S::f32s::LEN;
+    let mut acc: Acc<S> = [S::f32s::splat(simd, 0.0); WIDTH];
     macro_rules! each {
         ($row:ident) => {
-            std::array::from_fn(|i| {
-                let part = &$row[x + i * S::f32s::LEN..][..S::f32s::LEN];
-                let numbers = S::i32s::from_fn(simd, |lane| i32::from(part[lane]));
-                if float {
+            for (i, value) in acc.iter_mut().enumerate() {
+                let mut numbers = [0_i32; WIDEST];
+                for (to, from) in numbers.iter_mut().zip(&$row[x + i * lanes..][..lanes]) {
+                    *to = i32::from(*from);
+                }
+                let numbers: S::i32s = load(simd, &numbers, 0);
+                *value = if float {
                     numbers.to_float()
                 } else {
                     numbers.bitcast()
-                }
-            })
+                };
+            }
         };
     }
     match row {
@@ -323,6 +344,7 @@ fn widen<S: Simd>(simd: S, row: &RowIn<'_>, x: usize, float: bool) -> Acc<S> {
         RowIn::I16(row) => each!(row),
         RowIn::Word(_) | RowIn::Wide(_) => unreachable!("the tape knows which rows are small"),
     }
+    acc
 }
 
 /// Writes the accumulator, whose numbers are in the output's range.

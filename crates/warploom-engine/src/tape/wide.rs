@@ -85,29 +85,72 @@ pub(super) fn run<S: Simd>(
                 memory[start(to) + i] = memory[start(if truth { a } else { b }) + i];
             }
         }
-        Wide::From(ty, a) => {
-            for i in 0..count {
-                let bits = memory[narrow_at(a) + i].to_bits();
-                let value = match ty {
-                    Ty::F32 => f64::from(f32::from_bits(bits)),
-                    Ty::I32 => f64::from(bits.cast_signed()),
-                    Ty::U32 => f64::from(bits),
-                    _ => f64::from(bits & 1),
-                };
-                bytemuck::cast_slice_mut::<f32, f64>(memory)[start(to) + i] = value;
+        Wide::From(ty, a) => widened(ty, narrow_at(a), start(to), memory, count),
+        Wide::To(ty, a) => narrowed(ty, start(a), narrow_at(to), memory, count),
+    }
+}
+
+/// Numbers of 32 bits from `a` on become wide ones from `to` on.
+#[inline(always)]
+fn widened(ty: Ty, a: usize, to: usize, memory: &mut [f32], count: usize) {
+    let mut from = [0.0; SLOT];
+    from[..count].copy_from_slice(&memory[a..][..count]);
+    let memory: &mut [f64] = bytemuck::cast_slice_mut(memory);
+    let pairs = memory[to..][..count].iter_mut().zip(&from);
+    match ty {
+        Ty::F32 => {
+            for (to, from) in pairs {
+                *to = f64::from(*from);
             }
         }
-        Wide::To(ty, a) => {
-            for i in 0..count {
-                let value = bytemuck::cast_slice::<f32, f64>(memory)[start(a) + i];
-                memory[narrow_at(to) + i] = match ty {
-                    Ty::F32 => value as f32,
-                    Ty::U32 => f32::from_bits(value as u32),
-                    _ => f32::from_bits((value as i32).cast_unsigned()),
-                };
+        Ty::I32 => {
+            for (to, from) in pairs {
+                *to = f64::from(whole(*from));
+            }
+        }
+        Ty::U32 => {
+            for (to, from) in pairs {
+                *to = f64::from(from.to_bits());
+            }
+        }
+        _ => {
+            for (to, from) in pairs {
+                *to = f64::from(from.to_bits() & 1);
             }
         }
     }
+}
+
+/// Wide numbers from `a` on become numbers of 32 bits from `to` on.
+#[inline(always)]
+fn narrowed(ty: Ty, a: usize, to: usize, memory: &mut [f32], count: usize) {
+    let mut from = [0.0; SLOT];
+    let wide: &[f64] = bytemuck::cast_slice(memory);
+    from[..count].copy_from_slice(&wide[a..][..count]);
+    let pairs = memory[to..][..count].iter_mut().zip(&from);
+    match ty {
+        Ty::F32 => {
+            for (to, from) in pairs {
+                *to = *from as f32;
+            }
+        }
+        Ty::U32 => {
+            for (to, from) in pairs {
+                *to = f32::from_bits(*from as u32);
+            }
+        }
+        _ => {
+            for (to, from) in pairs {
+                *to = f32::from_bits((*from as i32).cast_unsigned());
+            }
+        }
+    }
+}
+
+/// The whole number that these bits are.
+#[inline(always)]
+fn whole(bits: f32) -> i32 {
+    bits.to_bits().cast_signed()
 }
 
 /// Whole-number division and remainder; what divides by zero is zero.

@@ -86,17 +86,16 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
                 inside.map_or(value, |inside| inside.select(value, zero))
             }
         };
-        let begin = |position: Ex<'k>| {
+        // One piece of code for the first element and the others: reading by a boundary rule is
+        // long, and twice of it is more than some cards have registers for.
+        let take = |position: Ex<'k>, first: Ex<'k>| {
             let value = value(position);
-            lanes.each(|lane| running.set(lane, fold::begin(sort.combine, value(lane))));
-        };
-        let more = |position: Ex<'k>| {
-            let value = value(position);
+            let first = k.let_(first);
             lanes.each(|lane| {
-                running.set(
-                    lane,
-                    fold::add(sort.combine, running.get(lane), value(lane)),
-                );
+                let value = k.let_(value(lane));
+                let begun = fold::begin(sort.combine, value);
+                let more = fold::add(sort.combine, running.get(lane), value);
+                running.set(lane, first.select(begun, more));
             });
         };
         let radius = k.let_((window - 1).shifted_right(1));
@@ -106,7 +105,7 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         k.if_(start.ge(0) & last.ge(1), || {
             k.for_(int(0), window - 1, |back| {
                 let at_k = k.let_(window - 1 - back);
-                k.if_else(back.is(0), || begin(here + at_k), || more(here + at_k));
+                take(here + at_k, back.is(0));
                 k.if_(at_k.le(last), || {
                     let index = at(to, dst.pitch[1], start + at_k);
                     lanes.each(|lane| k.store(dst.buf, index(lane), running.get(lane)));
@@ -116,7 +115,7 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         let next = k.let_(here + window);
         let stop = k.let_((start + window).lt(length).select(window, last));
         k.for_(int(1), stop + 1, |at_k| {
-            k.if_else(at_k.is(1), || begin(next), || more(next + (at_k - 1)));
+            take(next + (at_k - 1), at_k.is(1));
             let index = at(to, dst.pitch[1], start + at_k);
             k.if_else(
                 at_k.is(window),

@@ -16,7 +16,7 @@ use super::super::tuning::Tuning;
 use super::ranks;
 use super::slots::Slots;
 use super::walk::{
-    AREA, LEAST, MOST, PLACES, SQUARES, START, STOP, SUM, SUMS, Tables, WHOLES, Walk,
+    AREA, LEAST, MEAN, MOST, PLACES, SQUARES, START, STOP, SUM, SUMS, Tables, WHOLES, Walk,
 };
 
 /// Rows of a band.
@@ -156,19 +156,9 @@ impl Measure<'_> {
             .buffer(self.wholes[0])
             .count(self.rows);
         let (total, args) = if pass == Pass::Squares {
-            // Of the totals only what gives the mean.
+            // Of the totals only the mean.
             let sums = k.buffer("totals", DType::F64, Access::Read);
-            let wholes = k.buffer("areas", DType::U32, Access::Read);
-            let tables = Tables {
-                k: &k,
-                sums,
-                wholes,
-                rows,
-            };
-            (
-                Some(tables),
-                args.buffer(self.sums[1]).buffer(self.wholes[1]),
-            )
+            (Some(Tables { sums, ..own }), args.buffer(self.sums[1]))
         } else {
             (None, args)
         };
@@ -268,6 +258,10 @@ impl Measure<'_> {
                     });
                     k.store(total.wholes, to, k.get(value));
                 }
+                let area = k.load(total.wholes, total.whole_at(zero, AREA, row));
+                let sum = k.load(total.sums, total.sum_at(zero, SUM, row));
+                let mean = k.let_(sum / area.cast(Ty::F64));
+                k.store(total.sums, total.sum_at(zero, MEAN, row), mean);
             });
         });
         let args = Args::new()
@@ -317,7 +311,7 @@ impl Measure<'_> {
                     put(0, k.load(known, row));
                     put(1, area);
                     put(2, whole_sum);
-                    put(3, whole_sum / area);
+                    put(3, sum(MEAN));
                     put(4, sum(LEAST));
                     put(5, sum(MOST));
                     put(6, (sum(SQUARES) / area).sqrt());

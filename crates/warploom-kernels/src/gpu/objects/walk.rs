@@ -10,13 +10,14 @@ use super::super::tuning::Tuning;
 use super::slots::Finder;
 
 /// Sums of an object: pixels, least, greatest, positions along z, y, x; in the totals also the
-/// squared deviations.
+/// squared deviations, and the mean, which is divided once and not by everyone who needs it.
 pub(super) const SUM: i32 = 0;
 pub(super) const LEAST: i32 = 1;
 pub(super) const MOST: i32 = 2;
 pub(super) const PLACES: i32 = 3;
 pub(super) const SQUARES: i32 = 6;
-pub(super) const SUMS: i32 = 7;
+pub(super) const MEAN: i32 = 7;
+pub(super) const SUMS: i32 = 8;
 /// Whole numbers of an object: pixels, first and last position along z, y, x.
 pub(super) const AREA: i32 = 0;
 pub(super) const START: i32 = 1;
@@ -42,12 +43,14 @@ impl<'k> Tables<'k> {
         }
     }
 
+    /// All numbers of an object lie together: one address and small offsets, where a table for
+    /// each number would need as many addresses, more than a warp has registers for.
     pub(super) fn sum_at(&self, band: Ex<'k>, what: i32, row: Ex<'k>) -> Ex<'k> {
-        self.k.let_((band * SUMS + what) * self.rows + row)
+        self.k.let_((band * self.rows + row) * SUMS + what)
     }
 
     pub(super) fn whole_at(&self, band: Ex<'k>, what: i32, row: Ex<'k>) -> Ex<'k> {
-        self.k.let_((band * WHOLES + what) * self.rows + row)
+        self.k.let_((band * self.rows + row) * WHOLES + what)
     }
 }
 
@@ -121,9 +124,8 @@ impl<'k> Walk<'k> {
                 k.set(self.sum, self.load(SUM, row));
                 if let Some(total) = &self.total {
                     let zero = int(k, 0);
-                    let sum = k.load(total.sums, total.sum_at(zero, SUM, row));
-                    let area = k.load(total.wholes, total.whole_at(zero, AREA, row));
-                    k.set(self.mean, sum / area.cast(Ty::F64));
+                    let mean = k.load(total.sums, total.sum_at(zero, MEAN, row));
+                    k.set(self.mean, mean);
                 } else {
                     k.set(self.least, self.load(LEAST, row));
                     k.set(self.most, self.load(MOST, row));

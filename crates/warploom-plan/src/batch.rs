@@ -1,7 +1,7 @@
 //! Many pipelines over many records: who runs where, so that all are done early.
 //!
 //! Every kind of work (a pipeline on records of one sort) is compiled once for each card. Work is
-//! then dealt out to where it is cheapest at prices that make the bound on what is possible, and
+//! then dealt out by prices of the cards' time, which also give the bound on what is possible, and
 //! the fullest cards give pieces away as long as that helps. All of it is arithmetic on estimates, so the same
 //! batch gives the same assignment.
 
@@ -137,13 +137,31 @@ pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
     let cards = costs.first().map_or(0, Vec::len);
     let mut dealt = vec![vec![0_usize; costs.len()]; cards];
     let mut loads = vec![0.0_f64; cards];
-    // Prices of the cards' time, from the bound: a piece starts where it is cheapest, so that a
-    // fast card keeps its time for what gains most from it.
-    let prices = prices(costs, counts);
+    let market = Market::of(costs, counts);
     for (kind, count) in counts.iter().enumerate() {
-        if let Some(card) = cheapest_card(&costs[kind], &prices) {
-            loads[card] += costs[kind][card] * *count as f64;
-            dealt[card][kind] += count;
+        let mut left = *count;
+        for card in 0..cards {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share is between 0 and the count"
+            )]
+            let whole = (market.shares[kind][card] as usize).min(left);
+            if whole > 0 {
+                dealt[card][kind] += whole;
+                loads[card] += costs[kind][card] * whole as f64;
+                left -= whole;
+            }
+        }
+        // What cutting left over goes where it ends first.
+        for _ in 0..left {
+            let end = |card: &usize| loads[*card] + costs[kind][*card];
+            let able = (0..cards).filter(|card| costs[kind][*card].is_finite());
+            let Some(card) = able.min_by(|a, b| end(a).total_cmp(&end(b))) else {
+                break;
+            };
+            dealt[card][kind] += 1;
+            loads[card] += costs[kind][card];
         }
     }
     even_out(costs, &mut dealt, &mut loads);
@@ -154,35 +172,57 @@ pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
     }
 }
 
+/// A piece of a kind that goes from one card to another.
+type Move = (usize, usize, usize);
+
 /// Moves pieces from the fullest card to where the least time is lost by it, while that ends
-/// sooner.
+/// sooner. Where the best place is full itself, a piece there makes room by moving on.
 fn even_out(costs: &[Vec<f64>], dealt: &mut [Vec<usize>], loads: &mut [f64]) {
-    let cards = loads.len();
+    let (cards, kinds) = (loads.len(), costs.len());
     let pieces: usize = dealt.iter().flatten().sum();
+    // Moving on is tried where there are few enough ways to try.
+    let onward = if kinds * cards <= 256 { kinds } else { 0 };
     for _ in 0..4 * pieces {
         let Some(full) = (0..cards).max_by(|a, b| loads[*a].total_cmp(&loads[*b])) else {
             return;
         };
-        let mut best: Option<(f64, usize, usize)> = None;
-        for (kind, costs) in costs.iter().enumerate() {
-            if dealt[full][kind] == 0 {
-                continue;
-            }
+        let limit = loads[full] * (1.0 - 1e-9);
+        let mut best: Option<(f64, Move, Option<Move>)> = None;
+        for kind in (0..kinds).filter(|kind| dealt[full][*kind] > 0) {
+            let gone = costs[kind][full];
             for card in (0..cards).filter(|card| *card != full) {
-                let loss = costs[card] / costs[full];
-                let sooner = loads[card] + costs[card] < loads[full] * (1.0 - 1e-9);
-                if sooner && best.is_none_or(|(least, ..)| loss < least) {
-                    best = Some((loss, kind, card));
+                let come = costs[kind][card];
+                let mut consider = |lost: f64, on: Option<Move>| {
+                    let loss = (come - gone + lost) / gone;
+                    if best.is_none_or(|(least, ..)| loss < least) {
+                        best = Some((loss, (kind, full, card), on));
+                    }
+                };
+                if loads[card] + come < limit {
+                    consider(0.0, None);
+                    continue;
+                }
+                for other in (0..onward).filter(|other| dealt[card][*other] > 0) {
+                    let away = costs[other][card];
+                    for to in (0..cards).filter(|to| *to != full && *to != card) {
+                        let there = costs[other][to];
+                        let room = loads[card] + come - away < limit && loads[to] + there < limit;
+                        if room {
+                            consider(there - away, Some((other, card, to)));
+                        }
+                    }
                 }
             }
         }
-        let Some((_, kind, card)) = best else {
+        let Some((_, first, second)) = best else {
             return;
         };
-        dealt[full][kind] -= 1;
-        dealt[card][kind] += 1;
-        loads[full] -= costs[kind][full];
-        loads[card] += costs[kind][card];
+        for (kind, from, to) in [Some(first), second].into_iter().flatten() {
+            dealt[from][kind] -= 1;
+            dealt[to][kind] += 1;
+            loads[from] -= costs[kind][from];
+            loads[to] += costs[kind][to];
+        }
     }
 }
 
@@ -232,37 +272,61 @@ fn improve(costs: &[Vec<f64>], dealt: &mut [Vec<usize>], loads: &mut [f64]) {
 }
 
 /// Prices per second of each card, summing to 1, at which the cheapest way to do all work is as
-/// dear as possible: by raising the price of whatever is asked for most.
-fn prices(costs: &[Vec<f64>], counts: &[usize]) -> Vec<f64> {
-    let cards = costs.first().map_or(0, Vec::len);
-    let mut weights = vec![1.0 / cards.max(1) as f64; cards];
-    let mut best = (cheapest(costs, counts, &weights), weights.clone());
-    for round in 0..400 {
-        let mut asked = vec![0.0_f64; cards];
-        for (kind, count) in counts.iter().enumerate() {
-            let Some(card) = cheapest_card(&costs[kind], &weights) else {
-                continue;
-            };
-            asked[card] += costs[kind][card] * *count as f64;
+/// dear as possible; and how work is dealt on average while the price of whatever is asked for most
+/// is raised again and again, which comes near the best way to deal pieces that can be cut.
+struct Market {
+    prices: Vec<f64>,
+    shares: Vec<Vec<f64>>,
+}
+
+impl Market {
+    fn of(costs: &[Vec<f64>], counts: &[usize]) -> Self {
+        let cards = costs.first().map_or(0, Vec::len);
+        let size = (costs.len() * cards).max(1);
+        let rounds = (4_000_000 / size).clamp(500, 10_000);
+        let step = 2.0 / (rounds as f64).sqrt();
+        let mut weights = vec![1.0 / cards.max(1) as f64; cards];
+        let mut best = (cheapest(costs, counts, &weights), weights.clone());
+        let mut shares = vec![vec![0.0; cards]; costs.len()];
+        for round in 0..rounds {
+            let mut asked = vec![0.0_f64; cards];
+            for (kind, count) in counts.iter().enumerate() {
+                let Some(card) = cheapest_card(&costs[kind], &weights) else {
+                    continue;
+                };
+                asked[card] += costs[kind][card] * *count as f64;
+                // The first prices are far off and say nothing about shares.
+                if round >= rounds / 5 {
+                    shares[kind][card] += *count as f64;
+                }
+            }
+            let most = asked.iter().copied().fold(0.0, f64::max);
+            if most <= 0.0 {
+                break;
+            }
+            for (weight, asked) in weights.iter_mut().zip(&asked) {
+                *weight *= (step * asked / most).exp();
+            }
+            let sum: f64 = weights.iter().sum();
+            for weight in &mut weights {
+                *weight /= sum;
+            }
+            let value = cheapest(costs, counts, &weights);
+            if value > best.0 {
+                best = (value, weights.clone());
+            }
         }
-        let most = asked.iter().copied().fold(0.0, f64::max);
-        if most <= 0.0 {
-            break;
+        for (shares, count) in shares.iter_mut().zip(counts) {
+            let sum: f64 = shares.iter().sum();
+            for share in shares {
+                *share *= *count as f64 / sum.max(1.0);
+            }
         }
-        let step = 0.5 / (1.0 + f64::from(round) * 0.05);
-        for (weight, asked) in weights.iter_mut().zip(&asked) {
-            *weight *= (step * asked / most).exp();
-        }
-        let sum: f64 = weights.iter().sum();
-        for weight in &mut weights {
-            *weight /= sum;
-        }
-        let value = cheapest(costs, counts, &weights);
-        if value > best.0 {
-            best = (value, weights.clone());
+        Self {
+            prices: best.1,
+            shares,
         }
     }
-    best.1
 }
 
 fn cheapest_card(costs: &[f64], weights: &[f64]) -> Option<usize> {
@@ -285,5 +349,5 @@ pub fn bound(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
     let longest = costs.iter().zip(counts).filter(|(_, count)| **count > 0);
     let longest = longest.map(|(costs, _)| costs.iter().copied().fold(f64::INFINITY, f64::min));
     let longest = longest.filter(|cost| cost.is_finite()).fold(0.0, f64::max);
-    longest.max(cheapest(costs, counts, &prices(costs, counts)))
+    longest.max(cheapest(costs, counts, &Market::of(costs, counts).prices))
 }

@@ -27,7 +27,7 @@ fn batches() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<usize>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn dealt_work_ends_within_a_tenth_of_what_is_possible((costs, counts) in batches()) {
@@ -81,4 +81,13 @@ fn work_that_fits_nowhere_is_refused() {
     }];
     let refusal = compile_batch(&work, None, &Options::default()).unwrap_err();
     assert_eq!(refusal[0].code.to_string(), "WL0601");
+}
+
+#[test]
+fn work_goes_only_where_it_can() {
+    let never = f64::INFINITY;
+    let costs = vec![vec![1.0, never, 2.0], vec![never, 1.0, never]];
+    let dealt = deal(&costs, &[300, 100]);
+    assert_eq!(dealt.counts, [[200, 0], [0, 100], [100, 0]]);
+    assert!((dealt.makespan - 200.0).abs() < 1e-9);
 }

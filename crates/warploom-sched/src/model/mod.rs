@@ -1,0 +1,23 @@
+//! The model: from who reads and writes what to a plan that is proved live. Pure.
+
+mod cover;
+mod cycle;
+mod depth;
+mod edge;
+mod error;
+mod explain;
+mod graph;
+mod marked;
+mod plan;
+mod queues;
+mod shape;
+
+pub use cycle::{Cycle, Period, Step};
+pub use edge::{Carry, Edge, Keeper, Link, Node, Sort};
+pub use error::PlanError;
+pub use graph::{
+    Access, EdgeId, How, Place, Resource, ResourceId, Slots, Stage, StageGraph, StageId,
+};
+pub use plan::{Budget, Memory, Options, Plan, plan};
+pub use queues::PlannedQueue;
+pub use shape::Shape;

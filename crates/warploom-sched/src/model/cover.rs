@@ -1,5 +1,7 @@
 //! Which waits are needed, and what covers the others.
 
+use std::collections::VecDeque;
+
 use super::edge::{Carry, Edge, Node};
 use super::graph::{EdgeId, StageGraph};
 use super::marked::{Line, Marked, Why, index};
@@ -18,58 +20,72 @@ pub(crate) fn by_kind(graph: &StageGraph, edges: &mut [Edge]) {
     }
 }
 
-/// The fewest tokens on a way from `from` to `to`, and the edges on it.
-fn nearest(marked: &Marked, from: usize, to: usize) -> Option<(i64, Vec<EdgeId>)> {
-    let mut near: Vec<Option<i64>> = vec![None; marked.nodes];
-    let mut by = vec![usize::MAX; marked.nodes];
-    near[from] = Some(0);
-    let mut home = None;
-    for _ in 0..=marked.nodes {
-        let mut changed = false;
-        for (at, arc) in marked.arcs.iter().enumerate() {
-            let Some(start) = near[arc.from] else {
-                continue;
-            };
-            let reach = start + arc.tokens;
-            // The way back to where it began is a way too, though not the empty one.
-            if arc.to == from {
-                if from == to && home.is_none_or(|(known, _)| reach < known) {
-                    home = Some((reach, at));
-                }
+/// A way from `from` to `to` over at most `lag` generations, as the edges on it.
+///
+/// Every step of the way lies between the two generations: what comes before the first or after
+/// the last does not exist at the ends of a stream, and would order nothing there.
+fn way(marked: &Marked, from: usize, to: usize, lag: u32) -> Option<Vec<EdgeId>> {
+    let room = i64::from(lag);
+    let state = |node: usize, tokens: i64| {
+        usize::try_from(tokens)
+            .ok()
+            .map(|t| t * marked.nodes + node)
+    };
+    let count = marked.nodes * (usize::try_from(room).ok()? + 1);
+    let mut by: Vec<Option<(usize, usize)>> = vec![None; count];
+    let start = state(from, 0)?;
+    let mut open = VecDeque::from([(from, 0)]);
+    while let Some((node, tokens)) = open.pop_front() {
+        let here = state(node, tokens)?;
+        for (at, arc) in marked
+            .arcs
+            .iter()
+            .enumerate()
+            .filter(|(_, arc)| arc.from == node)
+        {
+            let after = tokens + arc.tokens;
+            if !(0..=room).contains(&after) {
                 continue;
             }
-            if near[arc.to].is_none_or(|known| reach < known) {
-                near[arc.to] = Some(reach);
-                by[arc.to] = at;
-                changed = true;
+            let there = state(arc.to, after)?;
+            if by[there].is_some() || (there == start && arc.to != to) {
+                continue;
             }
+            by[there] = Some((here, at));
+            if arc.to == to {
+                return Some(retrace(marked, &by, start, there));
+            }
+            open.push_back((arc.to, after));
         }
-        if !changed {
+    }
+    None
+}
+
+fn retrace(
+    marked: &Marked,
+    by: &[Option<(usize, usize)>],
+    start: usize,
+    end: usize,
+) -> Vec<EdgeId> {
+    let (mut edges, mut at) = (Vec::new(), end);
+    while let Some((before, arc)) = by[at] {
+        if let Why::Edge(edge) = marked.arcs[arc].why {
+            edges.push(edge);
+        }
+        at = before;
+        if at == start {
             break;
         }
     }
-    let (tokens, mut at) = if from == to {
-        home?
-    } else {
-        (near[to]?, by[to])
-    };
-    let mut edges = Vec::new();
-    loop {
-        let arc = &marked.arcs[at];
-        if let Why::Edge(edge) = arc.why {
-            edges.push(edge);
-        }
-        if arc.from == from {
-            edges.reverse();
-            return Some((tokens, edges));
-        }
-        at = by[arc.from];
-    }
+    edges.reverse();
+    edges
 }
 
 /// What orders runs: an event that exists orders nothing by that alone.
 fn ordering(mut marked: Marked) -> Marked {
-    marked.arcs.retain(|arc| arc.why != Why::Recorded);
+    marked
+        .arcs
+        .retain(|arc| !matches!(arc.why, Why::Recorded(_)));
     marked
 }
 
@@ -82,8 +98,7 @@ pub(crate) fn elide(graph: &StageGraph, queues: &[Line], skew: &[u32], edges: &m
     let frame = ordering(Marked::frame(graph, queues, skew));
     for link in edges.iter_mut().flat_map(|edge| &mut edge.links) {
         let (from, to) = (index(link.from), index(link.to));
-        let near = nearest(&frame, from, to);
-        if link.carry != Carry::Gate && near.is_some_and(|(tokens, _)| tokens <= lag(link.lag)) {
+        if link.carry != Carry::Gate && way(&frame, from, to, link.lag).is_some() {
             link.carry = Carry::Fifo;
         }
     }
@@ -113,10 +128,6 @@ pub(crate) fn elide(graph: &StageGraph, queues: &[Line], skew: &[u32], edges: &m
     }
 }
 
-fn lag(lag: u32) -> i64 {
-    i64::from(lag)
-}
-
 fn cover(
     graph: &StageGraph,
     frame: &Marked,
@@ -126,8 +137,7 @@ fn cover(
     generations: u32,
 ) -> Option<Vec<EdgeId>> {
     let all = ordering(frame.clone().with_edges(graph, edges));
-    let (tokens, by) = nearest(&all, index(from), index(to))?;
-    (tokens <= lag(generations)).then_some(by)
+    way(&all, index(from), index(to), generations)
 }
 
 /// Does what is kept imply this link?

@@ -78,7 +78,7 @@ fn reason(edges: &[Edge], arc: &Arc) -> String {
     match arc.why {
         Why::Submit => "enqueued first".into(),
         Why::Turn => "one after the other on its queue".into(),
-        Why::Recorded => "its event must exist".into(),
+        Why::Recorded(edge) => format!("{}, whose event must exist", edges[edge.0].name),
         Why::Edge(edge) => edges[edge.0].name.clone(),
     }
 }

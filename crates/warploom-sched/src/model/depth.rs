@@ -114,7 +114,9 @@ fn rating(draft: &Draft<'_>, slots: &[u32]) -> Result<Rating, PlanError> {
         let mut limits: Vec<usize> = arcs
             .iter()
             .filter_map(|arc| match arc.why {
-                Why::Edge(edge) if edges[edge.0].sort == Sort::Free => edges[edge.0].resource,
+                Why::Edge(edge) | Why::Recorded(edge) if edges[edge.0].sort == Sort::Free => {
+                    edges[edge.0].resource
+                }
                 _ => None,
             })
             .map(|resource| resource.0)

@@ -15,7 +15,7 @@ pub(crate) enum Why {
     /// A queue or thread takes work in order.
     Turn,
     /// An event is recorded before anyone waits for it.
-    Recorded,
+    Recorded(EdgeId),
     /// An edge wants it.
     Edge(EdgeId),
 }
@@ -65,11 +65,10 @@ impl Marked {
             arcs: Vec::new(),
         };
         for stage in graph.ids() {
-            if graph.stage_at(stage).is_host() {
-                let run = Node::Run(stage);
-                marked.add(graph, run, run, 1, Why::Turn);
-            } else {
-                let (enqueue, run) = (Node::Enqueue(stage), Node::Run(stage));
+            let (enqueue, run) = (Node::Enqueue(stage), Node::Run(stage));
+            marked.add(graph, run, run, 1, Why::Turn);
+            if !graph.stage_at(stage).is_host() {
+                marked.add(graph, enqueue, enqueue, 1, Why::Turn);
                 marked.add(graph, enqueue, run, 0, Why::Submit);
             }
         }
@@ -79,6 +78,9 @@ impl Marked {
                     Some(to) => (*to, 0),
                     None => (line[0], 1),
                 };
+                if *from == to {
+                    continue;
+                }
                 let tokens = wrap + i64::from(skew[from.0]) - i64::from(skew[to.0]);
                 for make in [Node::Enqueue, Node::Run] {
                     marked.add(graph, make(*from), make(to), tokens, Why::Turn);
@@ -132,7 +134,7 @@ impl Marked {
                 self.add(graph, from, to, lag, why);
                 if !to.is_host(graph) {
                     let (from, to) = (Node::Enqueue(from.stage()), Node::Enqueue(to.stage()));
-                    self.add(graph, from, to, lag, Why::Recorded);
+                    self.add(graph, from, to, lag, Why::Recorded(edge));
                 }
             }
         }

@@ -11,6 +11,8 @@ mod marked;
 mod plan;
 mod queues;
 mod shape;
+#[cfg(test)]
+mod trials;
 
 pub use cycle::{Cycle, Period, Step};
 pub use edge::{Carry, Edge, Keeper, Link, Node, Sort};

@@ -8,5 +8,6 @@
 mod detection;
 mod kernels;
 mod leases;
+mod plans;
 mod same_bytes;
 mod together;

@@ -9,7 +9,7 @@ use crate::draft::{Draft, info};
 use crate::options::Options;
 use crate::pipeline::Pipeline;
 use crate::place::Placing;
-use crate::plan::{Estimate, ExecutionPlan, Memory, Placed, Reason, Source, VERSION};
+use crate::plan::{Estimate, ExecutionPlan, Memory, Placed, Reason, Source, Units, VERSION};
 use crate::resolve::resolve;
 use crate::sources::Sources;
 use crate::target::asks;
@@ -130,13 +130,15 @@ impl Placing<'_, '_> {
             image: image.to_string(),
             bytes: image.bytes(),
         });
-        let depth = draft.pools.iter().find_map(|pool| {
-            let slots = pool
-                .total
-                .checked_sub(pool.shared)?
-                .checked_div(pool.slot)?;
-            u32::try_from(slots).ok()
-        });
+        let record = &sources.record;
+        let record = Units {
+            dtype: record.dtype,
+            dims: record.dims,
+            rank: record.rank,
+            channels: record.channels.clone(),
+            planes,
+            each_channel: !shared,
+        };
         ExecutionPlan {
             version: VERSION,
             hash: String::new(),
@@ -148,9 +150,10 @@ impl Placing<'_, '_> {
                 .into_iter()
                 .map(|(at, faces)| placed(at, faces))
                 .collect(),
+            record,
             sources: inputs.chain(constants).collect(),
             memory: Memory {
-                depth: depth.unwrap_or(1),
+                depth: draft.depth,
                 pools: draft.pools,
             },
             estimate: Estimate {

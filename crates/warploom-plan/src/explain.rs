@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warploom_core::Bytes;
 
-use crate::plan::{CopyReason, ExecutionPlan, PlanStep, Pool};
+use crate::plan::{CopyReason, ExecutionPlan, Lodging, PlanStep, Pool, Role};
 
 impl ExecutionPlan {
     /// A few lines: where it runs, what it needs, what it should take.
@@ -90,10 +90,11 @@ impl ExecutionPlan {
         for reason in &self.reasons {
             let _ = writeln!(text, "  {}: {}", reason.about, reason.why);
         }
+        self.decisions(&mut text);
         for pool in &self.memory.pools {
             let _ = writeln!(
                 text,
-                "\n{} of {}, one record in flight",
+                "\n{} of {}, one record in flight, from step and pass to step and pass",
                 pool.memory, pool.device
             );
             if let Some(peak) = &pool.fullest {
@@ -111,20 +112,61 @@ impl ExecutionPlan {
                     let _ = writeln!(text, "  channel {channel}");
                 }
                 for lodging in list {
-                    let _ = writeln!(
-                        text,
-                        "  {:>14}  {:>10}  steps {:>3} to {:<3} {}",
-                        lodging.offset,
-                        Bytes(lodging.bytes).to_string(),
-                        lodging.first,
-                        lodging.last,
-                        lodging.value
-                    );
+                    let _ = writeln!(text, "{}", lodging_line(lodging));
                 }
+            }
+            for lodging in &pool.constants {
+                let (value, bytes) = (&lodging.value, Bytes(lodging.bytes).to_string());
+                let _ = writeln!(
+                    text,
+                    "  {:>14}  {bytes:>10}  always          {value}",
+                    "shared"
+                );
             }
         }
         let _ = writeln!(text, "\nplan {} (version {})", self.hash, self.version);
         text
+    }
+
+    /// What fusion decided in each step, and what it costs.
+    fn decisions(&self, text: &mut String) {
+        for variant in &self.variants {
+            for (at, step) in variant.steps.iter().enumerate() {
+                let (fused, detours, loaded) = match step {
+                    PlanStep::Copy { .. } => continue,
+                    PlanStep::Run {
+                        fused,
+                        detours,
+                        loaded,
+                        ..
+                    }
+                    | PlanStep::Tiled {
+                        fused,
+                        detours,
+                        loaded,
+                        ..
+                    } => (fused, detours, loaded),
+                };
+                let channel = variant.channel.as_deref();
+                let of = channel.map_or_else(String::new, |name| format!(" of channel {name}"));
+                if fused.is_empty() && detours.is_empty() && *loaded == 0 {
+                    continue;
+                }
+                let _ = writeln!(text, "\nstep {}{of}", at + 1);
+                if *loaded > 0 {
+                    let _ = writeln!(text, "  keeps {} of weights and tables", Bytes(*loaded));
+                }
+                for name in detours {
+                    let _ = writeln!(
+                        text,
+                        "  {name} runs on the host, with copies there and back"
+                    );
+                }
+                for note in fused {
+                    let _ = writeln!(text, "  {note}");
+                }
+            }
+        }
     }
 
     /// The plan as a graph for Graphviz.
@@ -279,10 +321,32 @@ fn pool_line(pool: &Pool, depth: u32) -> String {
     if pool.shared > 0 {
         let _ = write!(text, " + {} shared", Bytes(pool.shared));
     }
+    if pool.loaded > 0 {
+        let _ = write!(text, " + {} of weights", Bytes(pool.loaded));
+    }
     if let Some(budget) = pool.budget {
         let _ = write!(text, ", of {} that may be used", Bytes(budget));
     }
     text
+}
+
+/// One place in memory: where, how much, from when to when, what.
+fn lodging_line(lodging: &Lodging) -> String {
+    let moment = |step: u32, pass: u32| format!("{step}.{pass}");
+    let what = match lodging.role {
+        Role::Value => "",
+        Role::Staging => " (staged)",
+        Role::Tile => " (tile)",
+        Role::Scratch => " (scratch)",
+    };
+    format!(
+        "  {:>14}  {:>10}  {:>5} to {:<5}  {}{what}",
+        lodging.offset,
+        Bytes(lodging.bytes).to_string(),
+        moment(lodging.first, lodging.first_pass),
+        moment(lodging.last, lodging.last_pass),
+        lodging.value
+    )
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -30,6 +30,7 @@ mod compile;
 pub mod diagnostic;
 mod draft;
 mod explain;
+mod fit;
 pub mod language;
 pub mod options;
 pub mod pipeline;

@@ -1,15 +1,14 @@
 //! Which card: every one that can is tried with real bytes and seconds, then the policy chooses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use warploom_core::memory::HOST;
-use warploom_core::{BackendId, Bytes, Status};
+use warploom_core::{BackendId, Status};
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::draft::{Draft, Rules, draft, info};
+use crate::draft::{Draft, Rules, draft};
 use crate::options::Options;
 use crate::pipeline::{Pipeline, Policy};
-use crate::plan::{Pool, Reason, Variant};
+use crate::plan::Reason;
 use crate::segment::FaceAt;
 use crate::target::Ask;
 use crate::tile::is_local;
@@ -32,15 +31,6 @@ pub(crate) struct Tried {
     pub(crate) backend: BackendId,
     pub(crate) draft: Draft,
     pub(crate) depth: u32,
-}
-
-/// Why a card is too small.
-struct Lacking {
-    slot: u64,
-    shared: u64,
-    budget: u64,
-    wish: u32,
-    most: u32,
 }
 
 impl Placing<'_, '_> {
@@ -239,8 +229,9 @@ impl Placing<'_, '_> {
         let reasons = self.reasons(&tried, at, candidates.len());
         let chosen = tried.swap_remove(at);
         let mut draft = chosen.draft;
+        draft.depth = chosen.depth;
         for pool in &mut draft.pools {
-            pool.total = pool.slot * u64::from(chosen.depth) + pool.shared;
+            pool.total = pool.slot * u64::from(chosen.depth) + pool.shared + pool.loaded;
         }
         Ok((chosen.card, draft, reasons))
     }
@@ -277,7 +268,7 @@ impl Placing<'_, '_> {
             }
         }
         let face = faces.iter().flatten().find(|face| **face != host)?;
-        let budget = self.budget(*face)?;
+        let budget = self.budget(card, *face)?;
         // Two tiles in flight, so that copies of one overlap with work on the other.
         let rules = |room| Rules {
             no_host_copy: false,
@@ -303,117 +294,6 @@ impl Placing<'_, '_> {
         Some(Err(last))
     }
 
-    /// Bytes that may be used of a face's own memory.
-    fn budget(&self, face: FaceAt) -> Option<u64> {
-        let card = &self.world.cards[face.card];
-        let total = (card.total_memory > 0).then(|| card.total_memory / 10 * 9);
-        let there = match (card.free_memory, total) {
-            (Some(free), Some(total)) => Some(free.min(total)),
-            (free, total) => free.or(total),
-        };
-        match (self.options.budget, there) {
-            (Some(asked), Some(there)) => Some(asked.min(there)),
-            (asked, there) => asked.or(there),
-        }
-    }
-
-    /// The draft with budgets, and the most records in flight that pay and fit.
-    fn fitted(&self, card: usize, mut draft: Draft) -> Result<(Draft, u32), Box<Diagnostic>> {
-        let device = draft
-            .faces
-            .iter()
-            .any(|face| info(self.world, *face).local_kind() != Some(HOST));
-        let wish = self.options.depth.unwrap_or(if device { 2 } else { 1 });
-        let mut depth = wish;
-        // Faces of one card share its memory.
-        let mut cards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (at, pool) in draft.pools.iter_mut().enumerate() {
-            let face = draft.faces.iter().find(|face| {
-                let info = info(self.world, **face);
-                info.id.to_string() == pool.device
-                    && info
-                        .local_kind()
-                        .is_some_and(|kind| kind.name() == pool.memory)
-            });
-            if let Some(face) = face {
-                pool.budget = self.budget(*face);
-                cards.entry(face.card).or_default().push(at);
-            }
-        }
-        for pools in cards.values() {
-            let Some(budget) = draft.pools[pools[0]].budget else {
-                continue;
-            };
-            let sum =
-                |of: fn(&Pool) -> u64| pools.iter().map(|at| of(&draft.pools[*at])).sum::<u64>();
-            let (slot, shared) = (sum(|pool| pool.slot), sum(|pool| pool.shared));
-            let most = budget.saturating_sub(shared) / slot.max(1);
-            let most = if shared > budget {
-                0
-            } else {
-                u32::try_from(most).unwrap_or(u32::MAX)
-            };
-            if most == 0 || (self.options.depth.is_some() && most < wish) {
-                let lacking = Lacking {
-                    slot,
-                    shared,
-                    budget,
-                    wish,
-                    most,
-                };
-                let largest = pools.iter().map(|at| &draft.pools[*at]);
-                let pool = largest.max_by_key(|pool| pool.slot + pool.shared);
-                let Some(pool) = pool else {
-                    continue;
-                };
-                let refusal = self.too_large(card, pool, &draft.variants, &lacking);
-                return Err(Box::new(refusal));
-            }
-            depth = depth.min(most);
-        }
-        Ok((draft, depth))
-    }
-
-    fn too_large(
-        &self,
-        card: usize,
-        pool: &Pool,
-        variants: &[Variant],
-        lacking: &Lacking,
-    ) -> Diagnostic {
-        let Lacking {
-            slot, shared, wish, ..
-        } = *lacking;
-        let needed = slot * u64::from(wish.max(1)) + shared;
-        let name = &self.world.cards[card].name;
-        let fullest = pool.fullest.as_ref();
-        let at = fullest.map_or_else(String::new, |peak| {
-            let variant = variants.get(peak.variant as usize);
-            let steps = variant.map_or(0, |variant| variant.steps.len());
-            format!(" at step {} of {steps}", peak.step)
-        });
-        let message = format!(
-            "{name} cannot hold this plan: {} needed of {}{at}, {} may be used",
-            Bytes(needed),
-            pool.memory,
-            Bytes(lacking.budget)
-        );
-        let mut finding = Diagnostic::error(Problem::DoesNotFit, message);
-        if wish > 1 {
-            finding = finding.note(format!("{wish} records in flight at {} each", Bytes(slot)));
-        }
-        let items = pool.layout.iter().flatten();
-        if let Some(largest) = items.max_by_key(|lodging| lodging.bytes) {
-            let (value, bytes) = (&largest.value, Bytes(largest.bytes));
-            finding = finding.note(format!("the largest item is `{value}`, {bytes}"));
-        }
-        finding.help(if lacking.most > 0 {
-            format!("`--depth {}` fits", lacking.most)
-        } else {
-            format!("a budget of {} would do", Bytes(slot + shared))
-        })
-    }
-
     fn choose(&self, tried: &[Tried]) -> Option<usize> {
         let name = |at: usize| &self.world.cards[tried[at].card].name;
         let all = 0..tried.len();
@@ -433,7 +313,8 @@ impl Placing<'_, '_> {
                 let left = |at: usize| {
                     let pools = tried[at].draft.pools.iter();
                     let left = pools.filter_map(|pool| {
-                        let used = pool.slot * u64::from(tried[at].depth) + pool.shared;
+                        let slots = pool.slot * u64::from(tried[at].depth);
+                        let used = slots + pool.shared + pool.loaded;
                         Some(pool.budget?.saturating_sub(used))
                     });
                     left.min().unwrap_or(0)

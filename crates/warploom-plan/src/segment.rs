@@ -29,14 +29,40 @@ pub(crate) struct Segment {
     pub(crate) reads: Vec<Ref>,
     /// What it gives that others read or that is written.
     pub(crate) gives: Vec<Ref>,
-    /// Bytes of `gives`, in order.
-    pub(crate) bytes: Vec<u64>,
+    /// How `gives` are kept, in order.
+    pub(crate) kinds: Vec<ValueKind>,
     pub(crate) passes: u32,
     pub(crate) scratch: u64,
+    pub(crate) loaded: u64,
+    pub(crate) detours: Vec<String>,
+    /// Which passes touch `reads`, `gives` and scratch.
+    pub(crate) spans: Spans,
     pub(crate) traffic: u64,
     /// Seconds its passes should take, beside what launches cost.
     pub(crate) seconds: f64,
     pub(crate) fused: Vec<String>,
+}
+
+/// From which pass to which a program needs its memory, counted from 0.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spans {
+    pub(crate) reads: Vec<(usize, usize)>,
+    pub(crate) gives: Vec<(usize, usize)>,
+    pub(crate) scratch: (usize, usize),
+}
+
+impl Spans {
+    fn of(program: &Program) -> Self {
+        // What no pass touches is somebody else's to write or read, at any time.
+        let all = (0, program.steps().len().saturating_sub(1));
+        let flow = program.flow();
+        let span = |id: &ValueId| program.span(*id).unwrap_or(all);
+        Self {
+            reads: flow.inputs().iter().map(span).collect(),
+            gives: flow.outputs().iter().map(span).collect(),
+            scratch: program.workspace_span().unwrap_or(all),
+        }
+    }
 }
 
 /// Cuts a graph into segments, each after those it reads.
@@ -97,7 +123,7 @@ fn build(
     let lowered = lowered.expect("calls were checked with these very images");
     let program = Program::new(&lowered.flow, info);
     let explanation = program.explanation();
-    let bytes = lowered.gives.iter().map(|(_, kind)| kind.bytes()).collect();
+    let own = lowered.gives.iter().map(|(_, kind)| *kind).collect();
     let gives = lowered.gives.iter().map(|(of, _)| *of).collect();
     kinds.extend(lowered.gives);
     Segment {
@@ -105,13 +131,24 @@ fn build(
         ops,
         reads: lowered.reads,
         gives,
-        bytes,
+        kinds: own,
         passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
         scratch: program.workspace(),
+        loaded: program.loaded_bytes(),
+        detours: detours(&program),
+        spans: Spans::of(&program),
         traffic: explanation.bytes(),
         seconds: explanation.seconds(machine),
         fused: explanation.notes.iter().map(ToString::to_string).collect(),
     }
+}
+
+/// What of a program runs on the host, each named once.
+pub(crate) fn detours(program: &Program) -> Vec<String> {
+    let mut names: Vec<String> = program.detours().iter().map(ToString::to_string).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Operations as one flow.
@@ -134,29 +171,31 @@ pub(crate) fn lowered(
 ) -> Option<Lowered> {
     let mut flow = Flow::new();
     let mut values: BTreeMap<Ref, ValueId> = BTreeMap::new();
+    let inside: BTreeSet<Ref> = ops.iter().map(|at| Ref::Op(*at)).collect();
     let mut reads = Vec::new();
+    // All inputs come before the first operation, as they do when a plan is read back.
+    for at in ops {
+        let op = &graph.ops[*at];
+        let late = op.late.iter().map(|late| &late.from);
+        for of in op.reads.iter().chain(late) {
+            if !inside.contains(of) && !values.contains_key(of) {
+                let known = kinds.get(of).copied();
+                let kind = known.unwrap_or_else(|| given(&graph.value(*of)));
+                values.insert(*of, flow.input(resized(kind, dims)));
+                reads.push(*of);
+            }
+        }
+    }
     let mut gives = Vec::new();
     for at in ops {
         let op = &graph.ops[*at];
-        let mut value = |of: Ref, flow: &mut Flow| {
-            *values.entry(of).or_insert_with(|| {
-                reads.push(of);
-                let known = kinds.get(&of).copied();
-                let kind = known.unwrap_or_else(|| given(&graph.value(of)));
-                flow.input(resized(kind, dims))
-            })
-        };
-        let inputs: Vec<ValueId> = op
-            .reads
-            .iter()
-            .map(|read| value(*read, &mut flow))
-            .collect();
+        let inputs: Vec<ValueId> = op.reads.iter().map(|read| values[read]).collect();
         let computed: Vec<Computed<'_>> = op
             .late
             .iter()
             .map(|late| Computed {
                 param: &late.param,
-                list: value(late.from, &mut flow),
+                list: values[&late.from],
                 index: late.index,
             })
             .collect();

@@ -13,7 +13,7 @@ use warploom_kernels::fuse::{Halo, Machine, halo};
 use warploom_kernels::program::Program;
 
 use crate::resolve::Ref;
-use crate::segment::{Segment, lowered};
+use crate::segment::{Segment, detours, lowered};
 use crate::typed::Typed;
 
 /// Can an operation run on a tile? Its images are equally large, and no pixel depends on pixels
@@ -38,6 +38,10 @@ pub(crate) struct Tiling {
     pub(crate) reads: Vec<u64>,
     pub(crate) gives: Vec<u64>,
     pub(crate) scratch: u64,
+    /// Bytes that loading takes, for tiles of all sizes.
+    pub(crate) loaded: u64,
+    pub(crate) detours: Vec<String>,
+    pub(crate) fused: Vec<String>,
     pub(crate) passes: u32,
     /// Of one tile.
     pub(crate) seconds: f64,
@@ -47,9 +51,14 @@ pub(crate) struct Tiling {
 }
 
 impl Tiling {
+    fn values(&self) -> impl Iterator<Item = u64> {
+        let values = self.reads.iter().chain(&self.gives);
+        values.chain([&self.scratch]).copied()
+    }
+
     /// Bytes a tile takes on the device.
     pub(crate) fn bytes(&self, align: u64) -> u64 {
-        let values = self.reads.iter().chain(&self.gives).chain([&self.scratch]);
+        let values = self.values();
         values.map(|bytes| bytes.next_multiple_of(align)).sum()
     }
 }
@@ -87,6 +96,9 @@ pub(crate) fn tile(
             halo: around,
             count: cuts.iter().map(|cut| cut.count).product(),
             scratch: program.workspace(),
+            loaded: program.loaded_bytes() * cuts.iter().map(|cut| cut.sizes).product::<u64>(),
+            detours: detours(&program),
+            fused: explanation.notes.iter().map(ToString::to_string).collect(),
             passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
             seconds: explanation.seconds(machine),
             traffic: explanation.bytes(),
@@ -100,10 +112,12 @@ pub(crate) fn tile(
     loop {
         if let Some(tiling) = try_with(extents) {
             let bytes = tiling.bytes(align);
-            if bytes <= room {
+            // What programs keep on the device leaves less for each of the tiles in flight.
+            let limit = info.limits.max_binding;
+            if bytes + tiling.loaded <= room && tiling.values().all(|bytes| bytes <= limit) {
                 return Ok(tiling);
             }
-            smallest = smallest.min(bytes);
+            smallest = smallest.min(bytes + tiling.loaded);
         }
         // The axis along which halving copies least; of those that cost the same the slowest,
         // whose tiles are contiguous in memory.
@@ -135,6 +149,8 @@ struct Cut {
     most: u64,
     /// All stretches together.
     read: u64,
+    /// How many lengths of stretches there are.
+    sizes: u64,
 }
 
 impl Cut {
@@ -143,7 +159,9 @@ impl Cut {
             count: 0,
             most: 0,
             read: 0,
+            sizes: 0,
         };
+        let mut lengths = BTreeSet::new();
         let mut line = [1; 3];
         let mut tile = [1; 3];
         (line[axis], tile[axis]) = (dims[axis], extents[axis]);
@@ -155,7 +173,9 @@ impl Cut {
             cut.count += 1;
             cut.most = cut.most.max(length);
             cut.read += length;
+            lengths.insert(length);
         }
+        cut.sizes = lengths.len() as u64;
         cut
     }
 }

@@ -43,7 +43,12 @@ struct Temp {
 
 /// Bytes a value is given: whole words, for devices that know nothing smaller.
 pub fn room(kind: &ValueKind) -> u64 {
-    kind.bytes().next_multiple_of(4).max(4)
+    whole_words(kind.bytes())
+}
+
+/// Whole words, one at least.
+fn whole_words(bytes: u64) -> u64 {
+    bytes.next_multiple_of(4).max(4)
 }
 
 impl Program {
@@ -166,6 +171,36 @@ impl Program {
     /// Bytes of memory it needs beside inputs, outputs and constants.
     pub fn workspace(&self) -> u64 {
         self.layout.bytes
+    }
+
+    /// Bytes that loading it takes beside all that: constants, each in a piece of its own.
+    pub fn loaded_bytes(&self) -> u64 {
+        let values = self.flow.values().iter();
+        let values = values.filter_map(|value| value.constant.as_ref().map(|bytes| bytes.len()));
+        let own = self.constants.iter().map(|constant| constant.bytes.len());
+        values
+            .chain(own)
+            .map(|bytes| whole_words(bytes as u64))
+            .sum()
+    }
+
+    /// The first and the last of its steps that touch a value; `None` when none does. Outside of
+    /// them the memory of an input or an output may hold something else.
+    pub fn span(&self, id: ValueId) -> Option<(usize, usize)> {
+        let touches = |step: &Step| touches(step, None, Some(id));
+        let first = self.steps.iter().position(touches)?;
+        let last = self.steps.iter().rposition(touches)?;
+        Some((first, last))
+    }
+
+    /// The first and the last of its steps that touch the workspace; `None` when none does.
+    pub fn workspace_span(&self) -> Option<(usize, usize)> {
+        let lives = (0_u32..).zip(&self.temps);
+        let lives = lives.map(|(number, temp)| lifetime(&self.steps, number, *temp));
+        lives.fold(None, |span: Option<(usize, usize)>, life| {
+            let (first, last) = span.unwrap_or((life.first, life.last));
+            Some((first.min(life.first), last.max(life.last)))
+        })
     }
 
     /// Primitives that run on the host although the program is for another device.

@@ -14,3 +14,4 @@ pub use explanation::{Explained, Explanation};
 pub use layout::{Layout, Lifetime, lay_out};
 pub use loaded::Loaded;
 pub use loader::Loader;
+pub use pairs::{to_pairs, to_wide};

@@ -1,7 +1,7 @@
 //! Numbers computed on devices without `f64`: pairs of `f32` whose sum is meant.
 
-/// Pairs to `f64`, in place.
-pub(super) fn to_wide(bytes: &mut [u8]) {
+/// Pairs of `f32`, as devices without `f64` keep such numbers, to `f64`, in place.
+pub fn to_wide(bytes: &mut [u8]) {
     for chunk in bytes.chunks_exact_mut(8) {
         let high: f32 = bytemuck::pod_read_unaligned(&chunk[..4]);
         let low: f32 = bytemuck::pod_read_unaligned(&chunk[4..]);
@@ -14,9 +14,9 @@ pub(super) fn to_wide(bytes: &mut [u8]) {
     }
 }
 
-/// `f64` to pairs, in place.
+/// `f64` to the pairs of `f32` that devices without `f64` keep, in place.
 #[expect(clippy::cast_possible_truncation, reason = "split into two on purpose")]
-pub(super) fn to_pairs(bytes: &mut [u8]) {
+pub fn to_pairs(bytes: &mut [u8]) {
     for chunk in bytes.chunks_exact_mut(8) {
         let value: f64 = bytemuck::pod_read_unaligned(chunk);
         let high = value as f32;

@@ -8,4 +8,5 @@ mod machine;
 mod memory;
 mod plans;
 mod refusals;
+mod steady;
 mod tiles;

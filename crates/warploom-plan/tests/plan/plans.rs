@@ -4,6 +4,7 @@ use warploom_core::DType;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine, opencl};
+use crate::steady::steady;
 
 const NUCLEI: &str = include_str!("../../../../examples/pipelines/nuclei.toml");
 
@@ -15,7 +16,7 @@ fn plane() -> Sources {
 fn the_processor_needs_no_detection() {
     let pipeline = Pipeline::from_toml(NUCLEI).unwrap();
     let plan = compile(&pipeline, &plane(), None, &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.summary());
+    insta::assert_snapshot!(steady(&plan.explanation()));
 }
 
 #[test]
@@ -23,7 +24,7 @@ fn a_card_is_explained() {
     let pipeline = Pipeline::from_toml(NUCLEI).unwrap();
     let status = machine([cpu(), cuda(0, 8 * GIB), opencl(0, 0, 8 * GIB)]);
     let plan = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.explanation());
+    insta::assert_snapshot!(steady(&plan.explanation()));
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn two_backends_on_one_card_meet_in_the_host() {
     let pipeline = Pipeline::from_toml(text).unwrap();
     let status = machine([cpu(), cuda(0, 8 * GIB), opencl(0, 0, 8 * GIB)]);
     let plan = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.summary());
+    insta::assert_snapshot!(steady(&plan.summary()));
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn branches_have_types_of_their_own() {
     let pipeline = Pipeline::from_toml(text).unwrap();
     let sources = Sources::stack(DType::U16, 16, 512, 512).channels(["1", "2"]);
     let plan = compile(&pipeline, &sources, None, &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.summary());
+    insta::assert_snapshot!(steady(&plan.summary()));
 }
 
 #[test]
@@ -111,5 +112,5 @@ fn file_and_builder_say_the_same() {
         );
     assert_eq!(Pipeline::from_toml(text).unwrap(), built);
     let plan = compile(&built, &plane(), None, &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.summary());
+    insta::assert_snapshot!(steady(&plan.summary()));
 }

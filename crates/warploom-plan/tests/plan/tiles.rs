@@ -16,6 +16,7 @@ use warploom_plan::plan::{PlanOp, PlanStep, Tiles};
 use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine};
+use crate::steady::steady;
 
 type Values = BTreeMap<String, (ValueKind, Vec<u8>)>;
 
@@ -263,5 +264,5 @@ fn a_stack_larger_than_its_card_goes_in_tiles_with_a_pass_of_the_processor_betwe
     let status = machine([cpu(), cuda(0, GIB)]);
     let sources = Sources::stack(DType::U16, 64, 2048, 2048);
     let plan = compile(&pipeline, &sources, Some(&status), &Options::default()).unwrap();
-    insta::assert_snapshot!(plan.explanation());
+    insta::assert_snapshot!(steady(&plan.explanation()));
 }

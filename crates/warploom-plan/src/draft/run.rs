@@ -1,0 +1,204 @@
+//! Operations at work: whole images on one face, or tiles of them.
+
+use warploom_core::Bytes;
+
+use super::Drafting;
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::plan::{PlanComputed, PlanOp, PlanStep, Role, Tiles};
+use crate::pool::{ALIGN, Spot};
+use crate::resolve::Ref;
+use crate::segment::Segment;
+use crate::tile::{Tiling, tile};
+use crate::world::speed;
+
+impl Drafting<'_, '_> {
+    pub(super) fn run(&mut self, segment: &Segment) {
+        let spot = self.spot(segment.face);
+        self.strict(segment, &segment.detours);
+        for read in &segment.reads {
+            self.fetch(*read, spot);
+        }
+        let begin = self.now;
+        let at = |(first, last): (usize, usize)| (begin + first, begin + last);
+        for (read, span) in segment.reads.iter().zip(&segment.spans.reads) {
+            if !matches!(read, Ref::Constant(_)) {
+                // It is there from the step's begin, whenever the first pass reads it.
+                self.stay(*read, spot, begin, at(*span).1);
+            }
+        }
+        let end = begin + (segment.passes as usize).saturating_sub(1);
+        let gives = segment.gives.iter().zip(&segment.kinds);
+        for ((of, kind), span) in gives.zip(&segment.spans.gives) {
+            self.keep(*of, *kind, spot);
+            self.stay(*of, spot, at(*span).0, end);
+        }
+        let scratch = at(segment.spans.scratch);
+        self.lend(
+            spot,
+            self.first(segment),
+            Role::Scratch,
+            segment.scratch,
+            scratch,
+        );
+        self.shared.entry(spot).or_default().loaded += segment.loaded;
+        let info = self.info(segment.face);
+        let (speed, _) = speed(info, self.options);
+        let seconds = f64::from(segment.passes) * speed.launch + segment.seconds;
+        let step = PlanStep::Run {
+            device: info.id.to_string(),
+            memory: spot.1.to_string(),
+            ops: segment.ops.iter().map(|at| self.op(*at)).collect(),
+            reads: self.names(&segment.reads),
+            gives: self.names(&segment.gives),
+            passes: segment.passes,
+            detours: segment.detours.clone(),
+            fused: segment.fused.clone(),
+            scratch: segment.scratch,
+            loaded: segment.loaded,
+            traffic: segment.traffic,
+            seconds,
+        };
+        self.push(step, segment.passes as usize);
+    }
+
+    fn names(&self, of: &[Ref]) -> Vec<String> {
+        let names = of.iter().map(|of| self.graph.name(*of).to_owned());
+        names.collect()
+    }
+
+    /// What a segment's scratch is called.
+    fn first(&self, segment: &Segment) -> String {
+        let first = segment.ops.first();
+        first.map_or_else(String::new, |at| self.graph.name(Ref::Op(*at)).to_owned())
+    }
+
+    /// Refuses what travels to the host inside a step, where that is forbidden.
+    fn strict(&mut self, segment: &Segment, detours: &[String]) {
+        if self.no_host_copy && !detours.is_empty() {
+            let name = self.first(segment);
+            let message = format!(
+                "{} of the step with `{name}` runs on the host, with copies there and back",
+                detours.join(" and ")
+            );
+            let finding = Diagnostic::error(Problem::HostCopy, message).step(name);
+            let help = "run this step on the processor, or remove `strict = \"no-host-copy\"`";
+            self.refused.push(finding.help(help));
+        }
+    }
+
+    /// As [`Drafting::run`], tile by tile, on images that stay in host memory; false when not even
+    /// the smallest tile fits.
+    pub(super) fn run_tiled(&mut self, segment: &Segment, room: u64) -> bool {
+        let (spot, host) = (self.spot(segment.face), self.host_spot());
+        let info = self.info(segment.face).clone();
+        let (speed, _) = speed(&info, self.options);
+        let tiling = match tile(self.graph, segment, &info, &speed.machine, room, ALIGN) {
+            Ok(tiling) => tiling,
+            Err(smallest) => {
+                let names: Vec<&str> = segment
+                    .ops
+                    .iter()
+                    .map(|at| self.graph.name(Ref::Op(*at)))
+                    .collect();
+                let message = format!(
+                    "not even a tile of one pixel of {} fits: {} needed of {}, {} may be used",
+                    names.join(", "),
+                    Bytes(smallest),
+                    spot.1,
+                    Bytes(room)
+                );
+                let finding = Diagnostic::error(Problem::DoesNotFit, message);
+                let help = format!("a budget of {} would do", Bytes(smallest));
+                self.refused.push(finding.help(help));
+                return false;
+            }
+        };
+        self.strict(segment, &tiling.detours);
+        for read in &segment.reads {
+            self.fetch(*read, host);
+        }
+        let now = self.now;
+        for read in &segment.reads {
+            if !matches!(read, Ref::Constant(_)) {
+                self.stay(*read, host, now, now);
+            }
+        }
+        for (of, kind) in segment.gives.iter().zip(&segment.kinds) {
+            self.keep(*of, *kind, host);
+            self.stay(*of, host, now, now);
+        }
+        self.lend_tiles(segment, &tiling, spot);
+        let work = f64::from(tiling.passes) * speed.launch + tiling.seconds;
+        let seconds = tiling.count as f64 * work + tiling.copied as f64 / speed.link;
+        let step = PlanStep::Tiled {
+            device: info.id.to_string(),
+            memory: spot.1.to_string(),
+            ops: segment.ops.iter().map(|at| self.op(*at)).collect(),
+            reads: self.names(&segment.reads),
+            gives: self.names(&segment.gives),
+            tiles: Tiles {
+                count: tiling.count,
+                extents: tiling.extents,
+                reach: tiling.halo.reach,
+                grain: tiling.halo.grain,
+            },
+            passes: tiling.passes,
+            detours: tiling.detours,
+            fused: tiling.fused,
+            scratch: tiling.scratch,
+            loaded: tiling.loaded,
+            copied: tiling.copied,
+            traffic: tiling.traffic * tiling.count,
+            seconds,
+        };
+        self.push(step, 1);
+        true
+    }
+
+    /// Memory for the tiles of all values and for scratch, for one tile in flight.
+    fn lend_tiles(&mut self, segment: &Segment, tiling: &Tiling, spot: Spot) {
+        let now = (self.now, self.now);
+        let values = segment.reads.iter().chain(&segment.gives);
+        for (of, bytes) in values.zip(tiling.reads.iter().chain(&tiling.gives)) {
+            let name = self.graph.name(*of).to_owned();
+            self.lend(spot, name, Role::Tile, *bytes, now);
+        }
+        self.lend(
+            spot,
+            self.first(segment),
+            Role::Scratch,
+            tiling.scratch,
+            now,
+        );
+        self.shared.entry(spot).or_default().loaded += tiling.loaded;
+    }
+
+    fn op(&self, at: usize) -> PlanOp {
+        let op = &self.graph.ops[at];
+        let computed = |name: &str| op.late.iter().any(|late| late.param == name);
+        let params = op.call.params.iter();
+        PlanOp {
+            name: op.name.clone(),
+            op: op.call.op.name.to_owned(),
+            params: params
+                .filter(|(name, _)| !computed(name))
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .collect(),
+            computed: op
+                .late
+                .iter()
+                .map(|late| PlanComputed {
+                    param: late.param.clone(),
+                    from: self.graph.name(late.from).to_owned(),
+                    index: late.index,
+                })
+                .collect(),
+            reads: op
+                .reads
+                .iter()
+                .map(|read| self.graph.name(*read).to_owned())
+                .collect(),
+            gives: op.call.output().to_string(),
+        }
+    }
+}

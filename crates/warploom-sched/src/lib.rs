@@ -26,6 +26,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod exec;
 mod model;
 
+pub use exec::*;
 pub use model::*;

@@ -22,6 +22,10 @@
 //! [`FakeBackend`] is a backend of scripted devices: any identity, any memory size, any failure at
 //! any call. It passes the suite. Its [`Flaw`]s are mistakes real backends make, and each of them
 //! makes the suite fail, which is how we know that the suite can.
+//!
+//! # The simulation
+//! [`sim::Sim`] is a device in virtual time: work overlaps in any order that events allow, by a seed
+//! or a script, and memory shows what was not in order.
 #![deny(unsafe_code)]
 
 mod case;
@@ -35,6 +39,7 @@ mod programs;
 mod rig;
 mod run;
 mod session;
+pub mod sim;
 mod slow;
 mod watchdog;
 

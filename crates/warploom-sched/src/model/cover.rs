@@ -81,21 +81,13 @@ fn retrace(
     edges
 }
 
-/// What orders runs: an event that exists orders nothing by that alone.
-fn ordering(mut marked: Marked) -> Marked {
-    marked
-        .arcs
-        .retain(|arc| !matches!(arc.why, Why::Recorded(_)));
-    marked
-}
-
 /// Leaves out every wait that queues and other waits imply, and says by what.
 ///
 /// A link from `u` to `v` over `lag` generations is implied by any other way from `u` to `v` with at
 /// most `lag` tokens, because each stage runs its generations in order. Leaving out one implied
 /// link changes nothing in what is reachable, so links are tried one after the other.
 pub(crate) fn elide(graph: &StageGraph, queues: &[Line], skew: &[u32], edges: &mut [Edge]) {
-    let frame = ordering(Marked::frame(graph, queues, skew));
+    let frame = Marked::frame(graph, queues, skew);
     for link in edges.iter_mut().flat_map(|edge| &mut edge.links) {
         let (from, to) = (index(link.from), index(link.to));
         if link.carry != Carry::Gate && way(&frame, from, to, link.lag).is_some() {
@@ -136,7 +128,7 @@ fn cover(
     to: Node,
     generations: u32,
 ) -> Option<Vec<EdgeId>> {
-    let all = ordering(frame.clone().with_edges(graph, edges));
+    let all = frame.clone().with_demands(graph, edges);
     way(&all, index(from), index(to), generations)
 }
 
@@ -148,6 +140,6 @@ pub(crate) fn is_kept(
     edges: &[Edge],
     link: &super::edge::Link,
 ) -> bool {
-    let frame = ordering(Marked::frame(graph, queues, skew));
+    let frame = Marked::frame(graph, queues, skew);
     cover(graph, &frame, edges, link.from, link.to, link.lag).is_some()
 }

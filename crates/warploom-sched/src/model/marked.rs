@@ -4,7 +4,7 @@
 //! generation `g - m`. Free slots are tokens; so is the fact that a queue starts empty. Tokens may
 //! be negative where a queue takes a later generation of one stage before an earlier one of another.
 
-use super::edge::{Carry, Edge, Node};
+use super::edge::{Carry, Edge, Link, Node};
 use super::graph::{EdgeId, StageGraph, StageId};
 
 /// Why an arc is there.
@@ -111,6 +111,19 @@ impl Marked {
         for (at, edge) in edges.iter().enumerate().filter(|(_, edge)| !edge.dropped) {
             for link in &edge.links {
                 self.with_link(graph, EdgeId(at), link.from, link.to, link.lag, &link.carry);
+            }
+        }
+        self
+    }
+
+    /// The same with what the edges that are waited for demand, and no more: the host waits earlier
+    /// than it would have to, and nothing may rely on that.
+    pub(crate) fn with_demands(mut self, graph: &StageGraph, edges: &[Edge]) -> Self {
+        for (at, edge) in edges.iter().enumerate().filter(|(_, edge)| !edge.dropped) {
+            let kept = |link: &&Link| matches!(link.carry, Carry::Event | Carry::Lease);
+            for link in edge.links.iter().filter(kept) {
+                let (lag, why) = (i64::from(link.lag), Why::Edge(EdgeId(at)));
+                self.add(graph, link.from, link.to, lag, why);
             }
         }
         self

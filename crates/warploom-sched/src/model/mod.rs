@@ -14,6 +14,9 @@ mod shape;
 #[cfg(test)]
 mod trials;
 
+pub(crate) use marked::index;
+pub(crate) use plan::stride;
+
 pub use cycle::{Cycle, Period, Step};
 pub use edge::{Carry, Edge, Keeper, Link, Node, Sort};
 pub use error::PlanError;

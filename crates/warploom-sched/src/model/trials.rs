@@ -155,14 +155,10 @@ fn best_by_trying(graph: &StageGraph, budget: Option<u64>) -> Option<(f64, u64)>
 fn order(plan: &Plan, generations: i64) -> Vec<Vec<bool>> {
     let lines = plan.lines();
     let marked = Marked::frame(&plan.graph, &lines, &plan.skew);
-    let marked = marked.with_edges(&plan.graph, &plan.edges);
+    let marked = marked.with_demands(&plan.graph, &plan.edges);
     let count = marked.nodes * usize::try_from(generations).unwrap();
     let mut before = vec![vec![false; count]; count];
-    for arc in marked
-        .arcs
-        .iter()
-        .filter(|arc| !matches!(arc.why, Why::Recorded(_)))
-    {
+    for arc in &marked.arcs {
         for to in 0..generations {
             let from = to - arc.tokens;
             if (0..generations).contains(&from) {
@@ -213,7 +209,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn leaving_out_waits_loses_no_order(graph in any_graph(), depth in 1..4_u32) {
@@ -230,7 +226,7 @@ proptest! {
                 for link in edge.links() {
                     for to in i64::from(link.lag)..generations {
                         let from = to - i64::from(link.lag);
-                        prop_assert!(before[at(link.from, from)][at(link.to, to)], "{}", edge);
+                        prop_assert!(before[at(link.from, from)][at(link.to, to)], "{} {:?} of {} in {}", edge, link, generations, plan.explanation());
                     }
                 }
             }

@@ -42,21 +42,21 @@ impl Encoder {
         let mut graph = StageGraph::new();
         let mut resource =
             |name: &str, space, bytes| graph.resource(Resource::new(name, space, bytes));
-        let staging_host = resource("staging-host", Space::Pinned, 64);
-        let staging_dev = resource("staging-dev", Space::Device, 64);
-        let pool = resource("chunk-pool", Space::Device, 128);
-        let linear = self.pyramid.then(|| resource("linear", Space::Device, 64));
+        let staging_host = resource("staging-host", Space::Pinned, 512);
+        let staging_dev = resource("staging-dev", Space::Device, 512);
+        let pool = resource("chunk-pool", Space::Device, 512);
+        let linear = self.pyramid.then(|| resource("linear", Space::Device, 512));
         let compressed = self
             .codec
-            .then(|| resource("compressed", Space::Device, 128));
-        let agg = resource("agg-slot", Space::Device, 128);
+            .then(|| resource("compressed", Space::Device, 512));
+        let agg = resource("agg-slot", Space::Device, 512);
         let index = self
             .codec
-            .then(|| resource("index-host", Space::Pinned, 64));
-        let output = resource("host-output", Space::Pinned, 128);
+            .then(|| resource("index-host", Space::Pinned, 256));
+        let output = resource("host-output", Space::Pinned, 512);
         let has_tail = self.tail != Tail::None;
-        let tail = has_tail.then(|| resource("tail", Space::Pinned, 64));
-        let rest = has_tail.then(|| resource("rest", Space::Host, 64));
+        let tail = has_tail.then(|| resource("tail", Space::Pinned, 512));
+        let rest = has_tail.then(|| resource("rest", Space::Host, 512));
 
         graph.stage(Stage::host("fill").writes(staging_host).taking(ms(2)));
         let upload = Stage::device("upload", Upload).on("h2d");
@@ -137,7 +137,7 @@ pub(crate) fn chain(times: &[u64], slots: Slots) -> StageGraph {
             stage = stage.reads(before);
         }
         if at + 1 < times.len() {
-            let resource = Resource::new(format!("after {name}"), Space::Device, 64);
+            let resource = Resource::new(format!("after {name}"), Space::Device, 512);
             let after = graph.resource(resource.with_slots(slots));
             stage = stage.writes(after);
             before = Some(after);

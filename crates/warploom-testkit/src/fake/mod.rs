@@ -37,6 +37,8 @@ mod lane;
 mod queue;
 
 pub use backend::{FakeBackend, Probe};
+pub(crate) use card::Card;
 pub use card::FakeDevice;
 pub use fault::Call;
+pub(crate) use fault::Fate;
 pub use flaw::Flaw;

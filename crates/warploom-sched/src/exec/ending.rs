@@ -1,0 +1,89 @@
+//! How a run ends: failures, calling off, and waiting for what was enqueued.
+
+use std::time::Duration;
+
+use warploom_core::{CancelToken, Queue};
+
+use super::crew::Crew;
+use super::error::{RunError, StageError};
+use super::pipeline::Pipeline;
+use crate::model::StageId;
+
+impl<C: Crew> Pipeline<C> {
+    pub(super) fn heed_cancel(&mut self) {
+        let cancelled = |token: &CancelToken| token.is_cancelled();
+        if self.failure.is_some() || !self.options.cancel.as_ref().is_some_and(cancelled) {
+            return;
+        }
+        // What the device has got is finished; nothing else is begun.
+        let devices = self.wires.iter().zip(&self.progress);
+        let enqueued = devices.filter(|(wires, _)| wires.queue.is_some());
+        let most = enqueued.map(|(_, progress)| progress.begun).max();
+        let most = most.unwrap_or_else(|| {
+            let begun = self.progress.iter().map(|progress| progress.begun);
+            begun.max().unwrap_or(0)
+        });
+        self.end = Some(self.end.map_or(most, |end| end.min(most)));
+        self.failure = Some(RunError::Cancelled { delivered: most });
+    }
+
+    /// The first failure stays; everything before the earliest failed generation goes on.
+    pub(super) fn fail(&mut self, stage: StageId, generation: u64, error: StageError) {
+        self.end = Some(self.end.map_or(generation, |end| end.min(generation)));
+        let name = &self.plan.graph().stages()[stage.0].name;
+        self.failure.get_or_insert_with(|| RunError::Stage {
+            stage: name.clone(),
+            generation,
+            error: Box::new(error),
+        });
+    }
+
+    /// Has everything begun that there is, and is the host done?
+    pub(super) fn is_over(&self) -> bool {
+        let Some(end) = self.end else {
+            return false;
+        };
+        self.running == 0 && self.progress.iter().all(|progress| progress.begun >= end)
+    }
+
+    pub(super) fn give_up(&mut self, waited: Duration) -> RunError {
+        let chain = self.chain();
+        let error = RunError::Timeout { waited, chain };
+        self.is_abandoned = true;
+        self.failure.get_or_insert(error).clone()
+    }
+
+    /// Waits for everything that was enqueued. Failures of work that nobody looked at show here.
+    pub(super) fn settle(&mut self) {
+        for queue in 0..self.queues.len() {
+            let recorded = self.queues[queue].record();
+            let waited = recorded.and_then(|event| event.wait(Some(self.options.patience)));
+            let last = self.plan.queues()[queue].stages.last().copied();
+            if let (Err(error), Some(stage)) = (waited, last) {
+                let generation = self.progress[stage.0].begun.saturating_sub(1);
+                self.fail(stage, generation, error.into());
+            }
+        }
+        let done = self.end.unwrap_or(0);
+        let records = |generation| self.last_records(generation);
+        self.summary.records = match done {
+            0 => 0,
+            done => (done - 1) * self.options.batch + records(done - 1),
+        };
+        self.summary.generations = done;
+        self.summary.wall = self.crew.now().saturating_sub(self.begun_at);
+        if let Some(RunError::Cancelled { delivered }) = &mut self.failure {
+            *delivered = done;
+        }
+    }
+
+    pub(super) fn last_records(&self, generation: u64) -> u64 {
+        let partial = self.fills[self.ring(generation)];
+        if partial > 0 {
+            return partial;
+        }
+        let first = generation * self.options.batch;
+        let all = self.options.records.unwrap_or(u64::MAX);
+        all.saturating_sub(first).min(self.options.batch)
+    }
+}

@@ -1,0 +1,26 @@
+//! The executor: one thread decides, crews and queues do the work.
+
+mod chain;
+mod crew;
+mod ending;
+mod error;
+mod options;
+mod payload;
+mod pipeline;
+mod pool;
+mod races;
+mod report;
+mod step;
+mod threads;
+mod turn;
+mod wiring;
+
+pub use crew::{Crew, Job, Note, Outcome, Post, Watch};
+pub use error::{LeaseError, Race, RunError, StageError};
+pub use options::RunOptions;
+pub use payload::{DeviceWork, Fill, HostWork, Payloads};
+pub use pipeline::Pipeline;
+pub use pool::{Pool, ReadLease, WriteLease};
+pub use report::{Command, EdgeCount, Summary};
+pub use threads::{DRIVER, Threads};
+pub use turn::{Batch, DeviceTurn, HostTurn, Use};

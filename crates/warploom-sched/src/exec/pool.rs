@@ -1,0 +1,332 @@
+//! Slots: made once, handed out by generation.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use warploom_core::{Buffer, CheckedDevice, MemoryKind, Slice, Space};
+
+use super::error::{LeaseError, RunError};
+use crate::model::{How, Plan, ResourceId, StageId, stride};
+
+/// The slots of all resources of a plan, with what is in each.
+///
+/// Everything is allocated when the pool is made and nothing later. A resource that the host sees
+/// has a buffer for each slot, because buffers are lent to the host as a whole; others share one.
+#[derive(Debug)]
+pub struct Pool {
+    resources: Vec<Ring>,
+    stages: Vec<Uses>,
+    held: AtomicUsize,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Ring {
+    name: String,
+    slots: Vec<Slot>,
+    /// How often a generation is written and read.
+    writes: u32,
+    reads: u32,
+}
+
+#[derive(Debug)]
+struct Slot {
+    slice: Slice,
+    state: Mutex<State>,
+}
+
+/// What is in a slot, as far as the host has handed it out. When the device is done with it is not
+/// known here: that is what events are for.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// Generation, counted from 1; 0 before the first.
+    generation: u64,
+    writes_left: u32,
+    reads_left: u32,
+    in_use: u32,
+}
+
+#[derive(Debug)]
+struct Uses {
+    name: String,
+    accesses: Vec<(ResourceId, How)>,
+}
+
+fn kind_of(device: &CheckedDevice, space: Space) -> Option<MemoryKind> {
+    let info = device.info();
+    match space {
+        Space::Device => info.local_kind(),
+        Space::Pinned | Space::Host => info.staging_kind(),
+        other => info.memory.iter().copied().find(|k| k.space() == other),
+    }
+}
+
+impl Pool {
+    /// Allocates what `plan` needs on `device`.
+    pub(crate) fn new(plan: &Plan, device: &CheckedDevice) -> Result<Self, RunError> {
+        let mut bytes = 0;
+        let mut resources = Vec::new();
+        for (at, resource) in plan.graph().resources().iter().enumerate() {
+            let count = plan.slots(ResourceId(at));
+            let kind = kind_of(device, resource.space).ok_or_else(|| RunError::Memory {
+                device: device.info().id,
+                space: resource.space,
+                resource: resource.name.clone(),
+            })?;
+            let step = stride(resource.bytes, plan.align);
+            let alloc = |size: u64| device.alloc(kind, size);
+            let start = |error| RunError::Start {
+                error: Box::new(error),
+            };
+            let mut slots = Vec::new();
+            let shared = if resource.space.host_visible() {
+                None
+            } else {
+                Some(alloc(step * u64::from(count)).map_err(start)?)
+            };
+            for number in 0..u64::from(count) {
+                let (buffer, from): (Arc<dyn Buffer>, u64) = match &shared {
+                    Some(all) => (Arc::clone(all), number * step),
+                    None => (alloc(step).map_err(start)?, 0),
+                };
+                let range = from..from + resource.bytes.max(1);
+                slots.push(Slot {
+                    slice: Slice::new(buffer, range).map_err(start)?,
+                    state: Mutex::default(),
+                });
+            }
+            bytes += step * u64::from(count);
+            let uses = |wanted: fn(How) -> bool| {
+                let stages = plan.graph().stages().iter();
+                let all = stages.flat_map(|stage| &stage.accesses);
+                let own = all.filter(|a| a.resource.index() == at && wanted(a.how));
+                u32::try_from(own.count()).unwrap_or(u32::MAX)
+            };
+            resources.push(Ring {
+                name: resource.name.clone(),
+                slots,
+                writes: uses(|how| matches!(how, How::Write | How::Update)),
+                reads: uses(|how| !matches!(how, How::Write | How::Update)),
+            });
+        }
+        let stages = plan.graph().stages().iter().map(|stage| Uses {
+            name: stage.name.clone(),
+            accesses: stage
+                .accesses
+                .iter()
+                .map(|access| (access.resource, access.how))
+                .collect(),
+        });
+        Ok(Self {
+            stages: stages.collect(),
+            resources,
+            held: AtomicUsize::new(0),
+            bytes,
+        })
+    }
+
+    /// What was allocated.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many leases are out.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::SeqCst)
+    }
+
+    /// Which slot a use of `resource` in `generation` is about; `None` where there is none yet.
+    pub(crate) fn slot_of(&self, resource: ResourceId, how: How, generation: u64) -> Option<usize> {
+        let generation = match how {
+            How::Previous => generation.checked_sub(1)?,
+            _ => generation,
+        };
+        let count = self.resources[resource.0].slots.len() as u64;
+        usize::try_from(generation % count).ok()
+    }
+
+    pub(crate) fn accesses(&self, stage: StageId) -> &[(ResourceId, How)] {
+        &self.stages[stage.0].accesses
+    }
+
+    /// Takes everything that `stage` declared, for `generation`. What is held goes back when the
+    /// hold is dropped, whatever happened in between, and exactly once.
+    pub(crate) fn hold(&self, stage: StageId, generation: u64) -> Result<Hold<'_>, LeaseError> {
+        let mut hold = Hold {
+            pool: self,
+            stage,
+            generation,
+            taken: 0,
+        };
+        let accesses = &self.stages[stage.0].accesses;
+        for (resource, how) in accesses {
+            self.take(stage, *resource, *how, generation)?;
+            hold.taken += 1;
+        }
+        Ok(hold)
+    }
+
+    fn state(&self, resource: ResourceId, slot: usize) -> MutexGuard<'_, State> {
+        let slot = &self.resources[resource.0].slots[slot];
+        slot.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(
+        &self,
+        stage: StageId,
+        resource: ResourceId,
+        how: How,
+        generation: u64,
+    ) -> Result<(), LeaseError> {
+        let Some(slot) = self.slot_of(resource, how, generation) else {
+            return Ok(());
+        };
+        let ring = &self.resources[resource.0];
+        let wanted = if how == How::Previous {
+            generation
+        } else {
+            generation + 1
+        };
+        let mut state = self.state(resource, slot);
+        let found = match how {
+            How::Write if state.generation != wanted => {
+                if state.writes_left > 0 || state.reads_left > 0 || state.in_use > 0 {
+                    Some(format!(
+                        "generation {} is still to be written {} and read {} times",
+                        state.generation - 1,
+                        state.writes_left,
+                        state.reads_left
+                    ))
+                } else {
+                    *state = State {
+                        generation: wanted,
+                        writes_left: ring.writes,
+                        reads_left: ring.reads,
+                        in_use: 0,
+                    };
+                    None
+                }
+            }
+            How::Write => None,
+            _ if state.generation != wanted => Some(match state.generation {
+                0 => "nothing was written there".to_owned(),
+                other => format!("it holds generation {}", other - 1),
+            }),
+            _ if state.writes_left == ring.writes => Some("nobody has written it".to_owned()),
+            _ => None,
+        };
+        if let Some(found) = found {
+            return Err(LeaseError::Generation {
+                stage: self.stages[stage.0].name.clone(),
+                resource: ring.name.clone(),
+                slot,
+                wanted: generation,
+                found,
+            });
+        }
+        state.in_use += 1;
+        self.held.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn give_back(&self, resource: ResourceId, how: How, generation: u64) {
+        let Some(slot) = self.slot_of(resource, how, generation) else {
+            return;
+        };
+        let mut state = self.state(resource, slot);
+        state.in_use -= 1;
+        match how {
+            How::Write | How::Update => state.writes_left = state.writes_left.saturating_sub(1),
+            _ => state.reads_left = state.reads_left.saturating_sub(1),
+        }
+        self.held.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Everything one stage uses in one generation.
+#[derive(Debug)]
+pub(crate) struct Hold<'p> {
+    pool: &'p Pool,
+    stage: StageId,
+    generation: u64,
+    taken: usize,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let accesses = &self.pool.stages[self.stage.0].accesses;
+        for (resource, how) in &accesses[..self.taken] {
+            self.pool.give_back(*resource, *how, self.generation);
+        }
+    }
+}
+
+impl<'p> Hold<'p> {
+    /// The slice behind a declared use, if `wanted` takes that sort of use.
+    fn find(&self, resource: ResourceId, wanted: fn(How) -> bool) -> Option<(&'p Slice, How)> {
+        let uses = &self.pool.stages[self.stage.0].accesses;
+        let (_, how) = uses
+            .iter()
+            .find(|(known, how)| *known == resource && wanted(*how))?;
+        let slot = self.pool.slot_of(resource, *how, self.generation)?;
+        let slot = self.pool.resources[resource.0].slots.get(slot)?;
+        Some((&slot.slice, *how))
+    }
+
+    fn undeclared(&self, resource: ResourceId, verb: &'static str) -> LeaseError {
+        LeaseError::Undeclared {
+            stage: self.pool.stages[self.stage.0].name.clone(),
+            verb,
+            resource: resource.0,
+        }
+    }
+
+    pub(crate) fn read(&self, resource: ResourceId) -> Result<ReadLease<'p>, LeaseError> {
+        let reads = |how| matches!(how, How::Read | How::Update | How::Look);
+        let (slice, _) = self
+            .find(resource, reads)
+            .ok_or_else(|| self.undeclared(resource, "reads"))?;
+        Ok(ReadLease { slice })
+    }
+
+    pub(crate) fn previous(&self, resource: ResourceId) -> Option<ReadLease<'p>> {
+        let (slice, _) = self.find(resource, |how| how == How::Previous)?;
+        Some(ReadLease { slice })
+    }
+
+    pub(crate) fn write(&self, resource: ResourceId) -> Result<WriteLease<'p>, LeaseError> {
+        let writes = |how| matches!(how, How::Write | How::Update);
+        let (slice, _) = self
+            .find(resource, writes)
+            .ok_or_else(|| self.undeclared(resource, "writes"))?;
+        Ok(WriteLease { slice })
+    }
+}
+
+/// The right to read a slot, while a stage has its turn.
+#[derive(Debug)]
+pub struct ReadLease<'t> {
+    slice: &'t Slice,
+}
+
+impl<'t> ReadLease<'t> {
+    /// The bytes, for code that takes slices. What is kept of it after the turn is no longer
+    /// ordered.
+    pub fn slice(&self) -> &'t Slice {
+        self.slice
+    }
+}
+
+/// The right to write a slot, while a stage has its turn.
+#[derive(Debug)]
+pub struct WriteLease<'t> {
+    slice: &'t Slice,
+}
+
+impl<'t> WriteLease<'t> {
+    /// The bytes, for code that takes slices. What is kept of it after the turn is no longer
+    /// ordered.
+    pub fn slice(&self) -> &'t Slice {
+        self.slice
+    }
+}

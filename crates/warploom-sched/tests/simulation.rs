@@ -1,0 +1,84 @@
+//! Plans on a simulated device: bytes, order and time.
+
+mod graphs;
+mod world;
+
+use graphs::{Encoder, chain, ms};
+use rstest::rstest;
+use warploom_sched::{Options, Plan, RunOptions, Slots, StageGraph, plan};
+use world::{Script, device, paced, run_on, run_seeded};
+
+fn planned(graph: &StageGraph, depth: u32) -> Plan {
+    plan(graph, &Options::default().with_depth(depth)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_encoder_delivers_the_same_bytes_at_every_depth_and_seed() {
+    for encoder in Encoder::all() {
+        let graph = encoder.graph();
+        let mut first = None;
+        for depth in 1..=4 {
+            let Ok(plan) = plan(&graph, &Options::default().with_depth(depth)) else {
+                // What runs ahead on one queue needs two slots.
+                assert!(encoder.drain_on_d2h && depth == 1, "{encoder:?} {depth}");
+                continue;
+            };
+            for seed in 0..12 {
+                let ran = run_seeded(&plan, seed, 9, true);
+                if let Err(error) = &ran.result {
+                    panic!("{encoder:?} depth {depth} seed {seed}: {error}");
+                }
+                assert_eq!(ran.held, 0);
+                let deliver = plan.graph().find("deliver").unwrap().index();
+                let own: Vec<_> = ran.delivered.iter().filter(|d| d.0 == deliver).collect();
+                let generations: Vec<u64> = own.iter().map(|d| d.1).collect();
+                assert_eq!(generations, (0..9).collect::<Vec<_>>(), "oldest first");
+                let sums: Vec<u64> = own.iter().map(|d| d.3).collect();
+                let known = first.get_or_insert_with(|| sums.clone());
+                assert_eq!(*known, sums, "{encoder:?} depth {depth} seed {seed}");
+            }
+        }
+    }
+}
+
+#[rstest]
+#[case(2, 220)]
+#[case(1, 410)]
+fn neighbours_overlap_as_slots_allow(#[case] slots: u32, #[case] expected: u64) {
+    let plan = planned(&chain(&[10, 10, 10], Slots::Exactly(slots)), slots);
+    let sim = paced(device(), &plan, 1).finish();
+    let ran = run_on(sim, &plan, &Script::default(), RunOptions::of(20, 1));
+    assert_eq!(ran.result.unwrap().wall, ms(expected));
+}
+
+#[test]
+fn one_generation_at_a_time_takes_the_sum_of_all() {
+    let options = Options::default().sharing_slots();
+    let plan = plan(&chain(&[10, 10, 10], Slots::UpTo(4)), &options).unwrap();
+    let sim = paced(device(), &plan, 1).finish();
+    let ran = run_on(sim, &plan, &Script::default(), RunOptions::of(20, 1));
+    assert_eq!(ran.result.unwrap().wall, ms(600));
+}
+
+#[test]
+fn the_encoder_runs_as_fast_as_the_model_says() {
+    for encoder in Encoder::all() {
+        let plan = plan(&encoder.graph(), &Options::default()).unwrap();
+        let wall = |generations| {
+            let sim = paced(device(), &plan, 3).finish();
+            let ran = run_on(
+                sim,
+                &plan,
+                &Script::default(),
+                RunOptions::of(generations, 1),
+            );
+            ran.result.unwrap().wall
+        };
+        let measured = (wall(240).as_secs_f64() - wall(40).as_secs_f64()) / 200.0 * 1e9;
+        let said = plan.period().unwrap().nanos();
+        assert!(
+            (measured / said - 1.0).abs() < 0.02,
+            "{encoder:?}: {measured} {said}"
+        );
+    }
+}

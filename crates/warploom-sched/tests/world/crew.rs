@@ -1,0 +1,149 @@
+//! Host threads in virtual time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use warploom_sched::{Crew, Job, Note, Outcome, Plan, Post, RunError, Watch};
+use warploom_testkit::sim::{Lane, Sim, Stepped};
+
+/// Host threads in virtual time.
+#[derive(Debug)]
+pub(crate) struct SimCrew {
+    sim: Sim,
+    times: Vec<Duration>,
+    lanes: Vec<(String, Lane)>,
+    posts: Vec<Post>,
+    jobs: Vec<(u64, Job, Option<Outcome>)>,
+    watches: Vec<Watch>,
+    notes: VecDeque<Note>,
+    next_key: u64,
+}
+
+impl SimCrew {
+    pub(crate) fn new(sim: &Sim, plan: &Plan) -> Self {
+        Self {
+            sim: sim.clone(),
+            times: plan.graph().stages().iter().map(|s| s.time).collect(),
+            lanes: Vec::new(),
+            posts: Vec::new(),
+            jobs: Vec::new(),
+            watches: Vec::new(),
+            notes: VecDeque::new(),
+            next_key: 0,
+        }
+    }
+
+    fn perform(&mut self, at: usize) -> Outcome {
+        let job = self.jobs[at].1;
+        let post = self.posts.iter_mut().find(|post| post.stage() == job.stage);
+        post.map_or(Outcome::Skipped, |post| post.perform(job.batch))
+    }
+
+    fn absorb(&mut self, stepped: Stepped) -> bool {
+        match stepped {
+            Stepped::Stuck => return false,
+            Stepped::Moved => {}
+            Stepped::Began(key) => {
+                // Some look at their bytes when they begin, others when they end.
+                if key % 2 == 0
+                    && let Some(at) = self.jobs.iter().position(|job| job.0 == key)
+                {
+                    let outcome = self.perform(at);
+                    self.jobs[at].2 = Some(outcome);
+                }
+            }
+            Stepped::Ended(key) => {
+                if let Some(at) = self.jobs.iter().position(|job| job.0 == key) {
+                    let early = self.jobs[at].2.take();
+                    let outcome = early.unwrap_or_else(|| self.perform(at));
+                    let (_, job, _) = self.jobs.remove(at);
+                    self.notes.push_back(Note {
+                        stage: job.stage,
+                        generation: job.batch.generation,
+                        outcome,
+                    });
+                }
+            }
+        }
+        true
+    }
+
+    fn is_any_reached(&self) -> bool {
+        let reached = |watch: &Watch| !matches!(watch.event.is_done(), Ok(false));
+        self.watches.iter().any(reached)
+    }
+}
+
+impl Crew for SimCrew {
+    fn now(&self) -> Duration {
+        self.sim.now()
+    }
+
+    fn adopt(&mut self, posts: Vec<Post>) -> Result<(), RunError> {
+        self.posts = posts;
+        Ok(())
+    }
+
+    fn start(&mut self, job: Job) {
+        let post = self.posts.iter().find(|post| post.stage() == job.stage);
+        let name = post.map_or("", Post::thread).to_owned();
+        let known = self.lanes.iter().find(|(known, _)| *known == name);
+        let lane = if let Some((_, lane)) = known {
+            *lane
+        } else {
+            let lane = self.sim.lane(&name);
+            self.lanes.push((name, lane));
+            lane
+        };
+        let key = self.next_key;
+        self.next_key += 1;
+        self.jobs.push((key, job, None));
+        self.sim.start(lane, key, self.times[job.stage.index()]);
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.watches.push(watch);
+    }
+
+    fn poll(&mut self) -> Option<Note> {
+        if let Some(note) = self.notes.pop_front() {
+            return Some(note);
+        }
+        for at in 0..self.watches.len() {
+            let outcome = match self.watches[at].event.is_done() {
+                Ok(false) => continue,
+                Ok(true) => Ok(()),
+                Err(error) => Err(error),
+            };
+            let watch = self.watches.remove(at);
+            return Some(Note {
+                stage: watch.stage,
+                generation: watch.generation,
+                outcome: Outcome::Seen(outcome),
+            });
+        }
+        None
+    }
+
+    fn rest(&mut self, timeout: Duration) {
+        let deadline = self.sim.now() + timeout;
+        while self.notes.is_empty() && !self.is_any_reached() {
+            let stepped = self.sim.step();
+            if !self.absorb(stepped) || self.sim.now() > deadline {
+                let left = deadline.saturating_sub(self.sim.now());
+                self.sim.pass(left);
+                return;
+            }
+        }
+    }
+
+    fn dismiss(&mut self) {
+        while !self.jobs.is_empty() {
+            let stepped = self.sim.step();
+            if !self.absorb(stepped) {
+                return;
+            }
+        }
+        self.watches.clear();
+    }
+}

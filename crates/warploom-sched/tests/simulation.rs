@@ -3,7 +3,7 @@
 mod graphs;
 mod world;
 
-use graphs::{Encoder, chain, ms};
+use graphs::{Encoder, chain, ms, random};
 use rstest::rstest;
 use warploom_sched::{Options, Plan, RunOptions, Slots, StageGraph, plan};
 use world::{Script, device, paced, run_on, run_seeded};
@@ -81,4 +81,66 @@ fn the_encoder_runs_as_fast_as_the_model_says() {
             "{encoder:?}: {measured} {said}"
         );
     }
+}
+
+#[test]
+fn random_graphs_run_as_fast_as_the_model_says() {
+    let (mut planned, mut worst) = (0, 0.0_f64);
+    for seed in 0..150 {
+        let graph = random(seed);
+        let Ok(plan) = plan(&graph, &Options::default()) else {
+            continue;
+        };
+        planned += 1;
+        let wall = |generations| {
+            // The host reads beside devices that read, which buffers lent as a whole do not allow.
+            let sim = paced(device(), &plan, seed).loose().finish();
+            let ran = run_on(
+                sim,
+                &plan,
+                &Script::default(),
+                RunOptions::of(generations, 1),
+            );
+            ran.result
+                .unwrap_or_else(|error| panic!("seed {seed}: {error}"))
+                .wall
+        };
+        let measured = (wall(140).as_secs_f64() - wall(40).as_secs_f64()) / 100.0 * 1e9;
+        let said = plan.period().map_or(0.0, warploom_sched::Period::nanos);
+        let off = (measured / said - 1.0).abs();
+        worst = worst.max(off);
+        assert!(
+            off < 0.02,
+            "seed {seed}: {measured} {said}\n{}",
+            plan.explanation()
+        );
+    }
+    assert!(planned > 100, "{planned}");
+    println!("{planned} graphs, at most {:.3} % off", worst * 100.0);
+}
+
+#[test]
+fn random_graphs_give_the_same_bytes_at_every_depth_and_seed() {
+    let mut runs = 0;
+    for seed in 0..120 {
+        let graph = random(seed);
+        let mut first: Option<Vec<_>> = None;
+        for depth in 1..=4 {
+            let Ok(plan) = plan(&graph, &Options::default().with_depth(depth)) else {
+                continue;
+            };
+            for round in 0..6 {
+                let ran = run_seeded(&plan, round, 9, true);
+                if let Err(error) = &ran.result {
+                    panic!("graph {seed} depth {depth} round {round}: {error}");
+                }
+                let mut sums = ran.delivered;
+                sums.sort_unstable();
+                let known = first.get_or_insert_with(|| sums.clone());
+                assert_eq!(*known, sums, "graph {seed} depth {depth} round {round}");
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs > 1500, "{runs}");
 }

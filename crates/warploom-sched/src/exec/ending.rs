@@ -55,9 +55,10 @@ impl<C: Crew> Pipeline<C> {
 
     /// Waits for everything that was enqueued. Failures of work that nobody looked at show here.
     pub(super) fn settle(&mut self) {
-        for queue in 0..self.queues.len() {
-            let recorded = self.queues[queue].record();
-            let waited = recorded.and_then(|event| event.wait(Some(self.options.patience)));
+        // All of them first: what is enqueued starts when something is recorded after it.
+        let ends: Vec<_> = self.queues.iter_mut().map(Queue::record).collect();
+        for (queue, end) in ends.into_iter().enumerate() {
+            let waited = end.and_then(|event| event.wait(Some(self.options.patience)));
             let last = self.plan.queues()[queue].stages.last().copied();
             if let (Err(error), Some(stage)) = (waited, last) {
                 let generation = self.progress[stage.0].begun.saturating_sub(1);

@@ -40,6 +40,8 @@ pub struct Pipeline<C: Crew> {
     pub(super) pool: Arc<Pool>,
     pub(super) crew: C,
     pub(super) queues: Vec<CheckedQueue>,
+    /// For each queue, who enqueued last without anything recorded since.
+    pub(super) unsent: Vec<Option<(StageId, u64)>>,
     pub(super) work: Vec<Option<Box<dyn DeviceWork>>>,
     pub(super) progress: Vec<Progress>,
     pub(super) events: Vec<Vec<Recorded>>,
@@ -117,6 +119,7 @@ impl<C: Crew> Pipeline<C> {
             pool,
             begun_at: crew.now(),
             crew,
+            unsent: vec![None; queues.len()],
             queues,
             work,
             progress: vec![Progress::default(); stages],
@@ -160,6 +163,7 @@ impl<C: Crew> Pipeline<C> {
             return Ok(true);
         }
         if !self.is_over() {
+            self.flush();
             self.rest()?;
             return Ok(true);
         }
@@ -189,6 +193,18 @@ impl<C: Crew> Pipeline<C> {
             }
         }
         any
+    }
+
+    /// Whatever is enqueued starts when something is recorded after it, at the latest now.
+    fn flush(&mut self) {
+        for queue in 0..self.queues.len() {
+            if let Some((stage, generation)) = self.unsent[queue].take() {
+                match self.queues[queue].record() {
+                    Ok(_) => self.summary.recorded += 1,
+                    Err(error) => self.fail(stage, generation, error.into()),
+                }
+            }
+        }
     }
 
     fn absorb(&mut self, note: Note) {
@@ -276,11 +292,10 @@ impl<C: Crew> Drop for Pipeline<C> {
         if self.is_abandoned {
             return;
         }
-        for queue in &mut self.queues {
+        let ends: Vec<_> = self.queues.iter_mut().map(Queue::record).collect();
+        for end in ends.into_iter().flatten() {
             // What fails now has nobody left to tell; buffers are kept by whoever uses them.
-            if let Ok(event) = queue.record() {
-                let _ = event.wait(Some(self.options.patience));
-            }
+            let _ = end.wait(Some(self.options.patience));
         }
     }
 }

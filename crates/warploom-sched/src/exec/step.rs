@@ -164,8 +164,10 @@ impl<C: Crew> Pipeline<C> {
         }
         drop(hold);
         if !wires.is_recorded {
+            self.unsent[queue] = Some((stage, generation));
             return Ok(());
         }
+        self.unsent[queue] = None;
         let event = self.queues[queue].record()?;
         self.summary.recorded += 1;
         if wires.is_seen {

@@ -1,6 +1,6 @@
 //! What each stage waits for, as tables that a run looks up.
 
-use crate::model::{Carry, Edge, EdgeId, How, Node, Place, Plan, StageId};
+use crate::model::{Carry, Edge, EdgeId, How, Node, Place, Plan, StageId, turn_lag};
 
 /// Something that has to have happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,19 +80,20 @@ pub(crate) fn wire(plan: &Plan) -> Vec<Wires> {
     for (number, queue) in plan.queues().iter().enumerate() {
         for (at, to) in queue.stages.iter().enumerate() {
             wires[to.0].queue = Some(number);
-            let (from, wrap) = match at.checked_sub(1) {
-                Some(before) => (queue.stages[before], 0),
-                None => (queue.stages[queue.stages.len() - 1], 1),
-            };
-            if from == *to {
-                continue;
+            for (before, from) in queue.stages.iter().enumerate() {
+                if before == at {
+                    continue;
+                }
+                let lag = turn_lag(&plan.skew, (before, *from), (at, *to));
+                // A later generation does not come at the end of a stream; its own does.
+                for lag in [Some(lag), (lag < 0).then_some(0)].into_iter().flatten() {
+                    wires[to.0].needs.push(Need {
+                        fact: Fact::Enqueued(*from),
+                        lag,
+                        edge: None,
+                    });
+                }
             }
-            let lag = wrap + i64::from(plan.skew[from.0]) - i64::from(plan.skew[to.0]);
-            wires[to.0].needs.push(Need {
-                fact: Fact::Enqueued(from),
-                lag,
-                edge: None,
-            });
         }
     }
     for (edge, known) in plan.edge_ids() {
@@ -108,8 +109,21 @@ pub(crate) fn wire(plan: &Plan) -> Vec<Wires> {
             );
         }
     }
+    for queue in plan.queues() {
+        for stage in queue.stages.iter().filter(|stage| plan.runs_away(**stage)) {
+            (wires[stage.0].is_recorded, wires[stage.0].is_seen) = (true, true);
+            wires[stage.0].needs.push(Need {
+                fact: Fact::Seen(*stage),
+                lag: LEASH,
+                edge: None,
+            });
+        }
+    }
     wires
 }
+
+/// How many generations the host may be ahead of a stage that nothing else holds back.
+const LEASH: i64 = 16;
 
 fn connect(
     plan: &Plan,
@@ -137,7 +151,9 @@ fn connect(
             Node::Run(stage) => need(Fact::Done(stage), Some(edge)),
         },
         Carry::Event if to.is_host(plan.graph()) => {
-            if !dropped {
+            if dropped {
+                need(Fact::Enqueued(from.stage()), None);
+            } else {
                 need(Fact::Seen(from.stage()), Some(edge));
             }
             let source = &mut wires[from.stage().0];
@@ -163,5 +179,6 @@ pub(crate) fn window(plan: &Plan) -> usize {
     let lags = plan.edges().iter().flat_map(Edge::links);
     let lag = lags.map(|link| link.lag).max().unwrap_or(0);
     let skew = plan.skew.iter().copied().max().unwrap_or(0);
-    usize::try_from(2 * lag + 2 * skew + 4).unwrap_or(usize::MAX)
+    let room = LEASH.unsigned_abs() + 2 * u64::from(lag + skew) + 4;
+    usize::try_from(room).unwrap_or(usize::MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::edge::{Carry, Edge, Node};
+use super::edge::{Carry, Edge, Link};
 use super::graph::{EdgeId, StageGraph};
 use super::marked::{Line, Marked, Why, index};
 
@@ -69,7 +69,7 @@ fn retrace(
 ) -> Vec<EdgeId> {
     let (mut edges, mut at) = (Vec::new(), end);
     while let Some((before, arc)) = by[at] {
-        if let Why::Edge(edge) = marked.arcs[arc].why {
+        if let Why::Edge(edge) | Why::Recorded(edge) = marked.arcs[arc].why {
             edges.push(edge);
         }
         at = before;
@@ -81,11 +81,13 @@ fn retrace(
     edges
 }
 
-/// Leaves out every wait that queues and other waits imply, and says by what.
+/// Leaves out every wait without which everything still comes in the order that is demanded, and
+/// says what covers it.
 ///
-/// A link from `u` to `v` over `lag` generations is implied by any other way from `u` to `v` with at
-/// most `lag` tokens, because each stage runs its generations in order. Leaving out one implied
-/// link changes nothing in what is reachable, so links are tried one after the other.
+/// A demand of `v` after `u` over `lag` generations is met by any way from `u` to `v` with at most
+/// `lag` tokens, because each stage runs its generations in order. The host waits earlier than a
+/// demand asks it to, before it enqueues, and others may rely on that; so what goes is checked
+/// against all demands and not only its own. What is left at the end is needed, each of it.
 pub(crate) fn elide(graph: &StageGraph, queues: &[Line], skew: &[u32], edges: &mut [Edge]) {
     let frame = Marked::frame(graph, queues, skew);
     for link in edges.iter_mut().flat_map(|edge| &mut edge.links) {
@@ -106,40 +108,29 @@ pub(crate) fn elide(graph: &StageGraph, queues: &[Line], skew: &[u32], edges: &m
             continue;
         }
         edges[edge].links[link].carry = Carry::Covered(Vec::new());
-        if cover(graph, &frame, edges, known.from, known.to, known.lag).is_some() {
+        let all = frame.clone().with_edges(graph, edges);
+        if is_met(&all, &known) && are_met(&all, edges) {
             covered.push((edge, link));
         } else {
             edges[edge].links[link].carry = known.carry;
         }
     }
     // Now that it is settled what stays, say what covers what went.
+    let all = frame.with_edges(graph, edges);
     for (edge, link) in covered {
         let known = &edges[edge].links[link];
-        let by = cover(graph, &frame, edges, known.from, known.to, known.lag);
+        let by = way(&all, index(known.from), index(known.to), known.lag);
         edges[edge].links[link].carry = Carry::Covered(by.unwrap_or_default());
     }
 }
 
-fn cover(
-    graph: &StageGraph,
-    frame: &Marked,
-    edges: &[Edge],
-    from: Node,
-    to: Node,
-    generations: u32,
-) -> Option<Vec<EdgeId>> {
-    let all = frame.clone().with_demands(graph, edges);
-    way(&all, index(from), index(to), generations)
+fn is_met(all: &Marked, link: &Link) -> bool {
+    way(all, index(link.from), index(link.to), link.lag).is_some()
 }
 
-/// Does what is kept imply this link?
-pub(crate) fn is_kept(
-    graph: &StageGraph,
-    queues: &[Line],
-    skew: &[u32],
-    edges: &[Edge],
-    link: &super::edge::Link,
-) -> bool {
-    let frame = Marked::frame(graph, queues, skew);
-    cover(graph, &frame, edges, link.from, link.to, link.lag).is_some()
+/// Is everything in order that has to be, beside what shares a queue?
+pub(crate) fn are_met(all: &Marked, edges: &[Edge]) -> bool {
+    let links = edges.iter().flat_map(|edge| &edge.links);
+    let mut open = links.filter(|link| link.carry != Carry::Fifo);
+    open.all(|link| is_met(all, link))
 }

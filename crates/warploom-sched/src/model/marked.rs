@@ -73,17 +73,17 @@ impl Marked {
             }
         }
         for line in queues {
+            // Every pair, not only neighbours: at the ends of a stream neighbours are missing.
             for (at, from) in line.iter().enumerate() {
-                let (to, wrap) = match line.get(at + 1) {
-                    Some(to) => (*to, 0),
-                    None => (line[0], 1),
-                };
-                if *from == to {
-                    continue;
-                }
-                let tokens = wrap + i64::from(skew[from.0]) - i64::from(skew[to.0]);
-                for make in [Node::Enqueue, Node::Run] {
-                    marked.add(graph, make(*from), make(to), tokens, Why::Turn);
+                for (before, to) in line.iter().enumerate().filter(|(other, _)| *other != at) {
+                    let tokens = turn_lag(skew, (at, *from), (before, *to));
+                    for make in [Node::Enqueue, Node::Run] {
+                        marked.add(graph, make(*from), make(*to), tokens, Why::Turn);
+                        if tokens < 0 {
+                            // What comes after a later generation comes after its own.
+                            marked.add(graph, make(*from), make(*to), 0, Why::Turn);
+                        }
+                    }
                 }
             }
         }
@@ -106,52 +106,55 @@ impl Marked {
         });
     }
 
-    /// The same with everything that the edges wait for.
-    pub(crate) fn with_edges(mut self, graph: &StageGraph, edges: &[Edge]) -> Self {
-        for (at, edge) in edges.iter().enumerate().filter(|(_, edge)| !edge.dropped) {
-            for link in &edge.links {
-                self.with_link(graph, EdgeId(at), link.from, link.to, link.lag, &link.carry);
-            }
-        }
-        self
-    }
-
-    /// The same with what the edges that are waited for demand, and no more: the host waits earlier
-    /// than it would have to, and nothing may rely on that.
-    pub(crate) fn with_demands(mut self, graph: &StageGraph, edges: &[Edge]) -> Self {
-        for (at, edge) in edges.iter().enumerate().filter(|(_, edge)| !edge.dropped) {
-            let kept = |link: &&Link| matches!(link.carry, Carry::Event | Carry::Lease);
-            for link in edge.links.iter().filter(kept) {
-                let (lag, why) = (i64::from(link.lag), Why::Edge(EdgeId(at)));
-                self.add(graph, link.from, link.to, lag, why);
-            }
-        }
-        self
-    }
-
-    fn with_link(
-        &mut self,
-        graph: &StageGraph,
-        edge: EdgeId,
-        from: Node,
-        to: Node,
-        lag: u32,
-        carry: &Carry,
-    ) {
-        let (lag, why) = (i64::from(lag), Why::Edge(edge));
-        match carry {
-            Carry::Fifo | Carry::Covered(_) => {}
-            Carry::Gate => self.add(graph, from, to, lag, why),
-            Carry::Lease => self.add(graph, from, lease_target(graph, to), lag, why),
-            Carry::Event => {
-                self.add(graph, from, to, lag, why);
-                if !to.is_host(graph) {
-                    let (from, to) = (Node::Enqueue(from.stage()), Node::Enqueue(to.stage()));
-                    self.add(graph, from, to, lag, Why::Recorded(edge));
+    /// Does anything lead from one to the other, over however many generations?
+    pub(crate) fn is_reachable(&self, from: Node, to: Node) -> bool {
+        let mut reached = vec![false; self.nodes];
+        let mut open = vec![index(from)];
+        while let Some(node) = open.pop() {
+            for arc in self.arcs.iter().filter(|arc| arc.from == node) {
+                if !std::mem::replace(&mut reached[arc.to], true) {
+                    open.push(arc.to);
                 }
             }
         }
+        reached[index(to)]
     }
+
+    /// The same with everything that a run waits for because of the edges. Of an edge that was
+    /// dropped it still keeps that an event is recorded before it would be waited for.
+    pub(crate) fn with_edges(mut self, graph: &StageGraph, edges: &[Edge]) -> Self {
+        for (at, edge) in edges.iter().enumerate() {
+            for link in &edge.links {
+                self.with_link(graph, EdgeId(at), link, edge.dropped);
+            }
+        }
+        self
+    }
+
+    fn with_link(&mut self, graph: &StageGraph, edge: EdgeId, link: &Link, dropped: bool) {
+        let (from, to, lag) = (link.from, link.to, i64::from(link.lag));
+        let why = Why::Edge(edge);
+        match link.carry {
+            Carry::Fifo | Carry::Covered(_) => {}
+            Carry::Gate | Carry::Lease if dropped => {}
+            Carry::Gate => self.add(graph, from, to, lag, why),
+            Carry::Lease => self.add(graph, from, lease_target(graph, to), lag, why),
+            Carry::Event => {
+                if !dropped {
+                    self.add(graph, from, to, lag, why);
+                }
+                let (from, to) = (Node::Enqueue(from.stage()), lease_target(graph, to));
+                self.add(graph, from, to, lag, Why::Recorded(edge));
+            }
+        }
+    }
+}
+
+/// By how many generations a queue is further with the second when it has done the first; each with
+/// its place on the queue.
+pub(crate) fn turn_lag(skew: &[u32], first: (usize, StageId), second: (usize, StageId)) -> i64 {
+    let wrap = i64::from(first.0 > second.0);
+    wrap + i64::from(skew[first.1.0]) - i64::from(skew[second.1.0])
 }
 
 /// Where the host waits before `to` may happen: a device never waits for the host.

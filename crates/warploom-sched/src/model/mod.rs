@@ -14,7 +14,7 @@ mod shape;
 #[cfg(test)]
 mod trials;
 
-pub(crate) use marked::index;
+pub(crate) use marked::{index, turn_lag};
 pub(crate) use plan::stride;
 
 pub use cycle::{Cycle, Period, Step};

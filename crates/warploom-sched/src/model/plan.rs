@@ -404,11 +404,17 @@ impl Plan {
             .collect()
     }
 
+    /// Could the host enqueue this stage of the device again and again, whatever becomes of it?
+    pub(crate) fn runs_away(&self, stage: StageId) -> bool {
+        let frame = Marked::frame(&self.graph, &self.lines(), &self.skew);
+        let marked = frame.with_edges(&self.graph, &self.edges);
+        !marked.is_reachable(Node::Run(stage), Node::Enqueue(stage))
+    }
+
     /// Does what is waited for imply everything that every edge demands? True of every plan, and
     /// of no mutant.
     pub fn is_complete(&self) -> bool {
-        let lines = self.lines();
-        let mut links = self.edges.iter().flat_map(|edge| &edge.links);
-        links.all(|link| cover::is_kept(&self.graph, &lines, &self.skew, &self.edges, link))
+        let frame = Marked::frame(&self.graph, &self.lines(), &self.skew);
+        cover::are_met(&frame.with_edges(&self.graph, &self.edges), &self.edges)
     }
 }

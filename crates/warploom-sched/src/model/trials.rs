@@ -155,7 +155,7 @@ fn best_by_trying(graph: &StageGraph, budget: Option<u64>) -> Option<(f64, u64)>
 fn order(plan: &Plan, generations: i64) -> Vec<Vec<bool>> {
     let lines = plan.lines();
     let marked = Marked::frame(&plan.graph, &lines, &plan.skew);
-    let marked = marked.with_demands(&plan.graph, &plan.edges);
+    let marked = marked.with_edges(&plan.graph, &plan.edges);
     let count = marked.nodes * usize::try_from(generations).unwrap();
     let mut before = vec![vec![false; count]; count];
     for arc in &marked.arcs {

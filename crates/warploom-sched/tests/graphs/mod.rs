@@ -146,3 +146,81 @@ pub(crate) fn chain(times: &[u64], slots: Slots) -> StageGraph {
     }
     graph
 }
+
+/// Numbers that look random and are the same in every run.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x55)
+    }
+
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// A graph of up to twelve stages on the host and up to four queues, reading, changing and looking
+/// at what others wrote, now and then what they left a generation before.
+pub(crate) fn random(seed: u64) -> StageGraph {
+    let mut dice = Dice::new(seed);
+    let count = 2 + dice.below(11);
+    let hosts: Vec<bool> = (0..count).map(|_| dice.below(3) == 0).collect();
+    let mut uses: Vec<Vec<(usize, u64)>> = Vec::new();
+    for (at, is_host) in hosts.iter().enumerate() {
+        let mut own = Vec::new();
+        for before in 0..at {
+            // Near ones more often than far ones.
+            if dice.below(2 + (at - before) as u64) == 0 {
+                own.push((before, dice.below(if *is_host { 8 } else { 10 })));
+            }
+        }
+        uses.push(own);
+    }
+    let mut graph = StageGraph::new();
+    let is_seen = |resource: usize| {
+        let users = uses.iter().enumerate();
+        let by_host = users.clone().any(|(user, own)| {
+            own.iter()
+                .any(|(r, how)| *r == resource && (hosts[user] || *how >= 8))
+        });
+        hosts[resource] || by_host
+    };
+    let spaces: Vec<Space> = (0..hosts.len())
+        .map(|at| {
+            if is_seen(at) {
+                Space::Pinned
+            } else {
+                Space::Device
+            }
+        })
+        .collect();
+    let resources: Vec<_> = spaces
+        .iter()
+        .enumerate()
+        .map(|(at, space)| graph.resource(Resource::new(format!("r{at}"), *space, 512)))
+        .collect();
+    for (at, own) in uses.iter().enumerate() {
+        let mut stage = if hosts[at] {
+            Stage::host(format!("s{at}"))
+        } else {
+            Stage::device(format!("s{at}"), QueueClass::Compute).on(format!("q{}", dice.below(4)))
+        };
+        stage = stage.taking(Duration::from_micros(100 + dice.below(900)));
+        for (resource, how) in own {
+            let resource = resources[*resource];
+            stage = match how {
+                0..=5 => stage.reads(resource),
+                6 | 7 => stage.updates(resource),
+                _ => stage.looks_at(resource),
+            };
+        }
+        graph.stage(stage.writes(resources[at]));
+    }
+    graph
+}

@@ -196,17 +196,24 @@ impl DeviceScript {
             turn.look(*look, |bytes| seen = mix(1, bytes))?;
             assert_ne!(seen, 0);
         }
-        let is_copy = !self.far_reads.is_empty() || !self.far_writes.is_empty();
-        if !is_copy {
-            self.launch(turn)?;
-        }
+        self.launch(turn)?;
         for (from, to) in self.far_reads.iter().zip(&self.outputs) {
             let (from, to) = (turn.read(*from)?, turn.write(*to)?);
             turn.copy(&from, &to)?;
         }
-        for (from, to) in self.near_reads.iter().zip(&self.far_writes) {
-            let (from, to) = (turn.read(*from)?, turn.write(*to)?);
-            turn.copy(&from, &to)?;
+        let sources = self.near_reads.iter().chain(&self.far_reads);
+        let sources: Vec<ResourceId> = sources.copied().collect();
+        for (at, to) in self.far_writes.iter().enumerate() {
+            let lease = turn.write(*to)?;
+            let others: Vec<ResourceId> = sources.iter().filter(|r| *r != to).copied().collect();
+            if others.is_empty() {
+                let byte = turn.batch().generation.to_le_bytes()[0];
+                let bytes = vec![byte; usize::try_from(lease.slice().len()).unwrap_or(0)];
+                turn.queue().upload(&bytes, lease.slice())?;
+            } else {
+                let from = turn.read(others[at % others.len()])?;
+                turn.copy(&from, &lease)?;
+            }
         }
         // What the host carried over goes into the second half of what is written.
         for (from, to) in self.previous.iter().zip(&self.outputs) {
@@ -287,28 +294,10 @@ pub(crate) struct Ran {
 /// A simulation whose kernels and copies take what the plan's stages say.
 pub(crate) fn paced(device: FakeDevice, plan: &Plan, seed: u64) -> SimBuilder {
     let graph = plan.graph().clone();
-    // Copies do not say whose they are; where two stages copy on one queue, the first copies less.
-    let copies: Vec<(String, Vec<Duration>)> = plan
-        .queues()
-        .iter()
-        .filter(|queue| queue.class != QueueClass::Compute)
-        .map(|queue| {
-            let times = queue.stages.iter();
-            let times = times.map(|stage| graph.stages()[stage.index()].time);
-            (queue.name.clone(), times.collect())
-        })
-        .collect();
+    // A stage's kernel takes its time; copies take none.
     Sim::build(device, seed).pace(move |operation| {
         let stage = operation.kernel.and_then(|name| graph.find(name));
-        let copy = || {
-            let (_, times) = copies.iter().find(|(name, _)| name == operation.queue)?;
-            let small = operation.bytes < 1024 && times.len() > 1;
-            if small { times.first() } else { times.last() }.copied()
-        };
-        Some(match stage {
-            Some(stage) => graph.stages()[stage.index()].time,
-            None => copy().unwrap_or_default(),
-        })
+        Some(stage.map_or(Duration::ZERO, |stage| graph.stages()[stage.index()].time))
     })
 }
 

@@ -41,7 +41,7 @@ type Said = dyn Fn(&Operation<'_>) -> Option<Duration> + Send + Sync;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Up to a microsecond, by the seed.
+    /// Up to a microsecond and mostly less, by the seed.
     #[default]
     Random,
     /// What a function says; `None` is for ever.
@@ -120,7 +120,7 @@ impl Sim {
 
     /// The next thing happens.
     pub fn step(&self) -> Stepped {
-        self.world.step()
+        self.world.told_step()
     }
 
     /// A line for work of the host.
@@ -128,7 +128,8 @@ impl Sim {
         Lane(self.world.line(name))
     }
 
-    /// Work of the host, which begins after all work of its lane before it and takes this long.
+    /// Work of the host, which begins after all work of its lane before it and takes this long, or
+    /// something random where everything does.
     /// [`step`](Self::step) tells when it begins and ends.
     pub fn start(&self, lane: Lane, key: u64, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

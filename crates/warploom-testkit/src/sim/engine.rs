@@ -68,6 +68,8 @@ pub(super) struct State {
     pub(super) chooser: Chooser,
     pub(super) pace: Pace,
     pub(super) jitter: u64,
+    /// What the host's work did while somebody waited who does not look at that.
+    untold: VecDeque<Stepped>,
 }
 
 /// What device, queues, events and buffers of a simulation share.
@@ -96,6 +98,7 @@ impl World {
                 chooser,
                 pace,
                 jitter,
+                untold: VecDeque::new(),
             }),
             changed: Condvar::new(),
             is_loose,
@@ -125,7 +128,13 @@ impl World {
     /// The host's work: it takes this long, and begins when the lane's work before it has ended.
     pub(super) fn push_host(&self, lane: usize, key: u64, time: u64) {
         let mut state = self.state();
-        let time = state.spread(time);
+        let time = match state.pace {
+            Pace::Random => {
+                let longest = 1 << state.chooser.between(0, 10);
+                state.chooser.between(1, longest)
+            }
+            Pace::Said(_) => state.spread(time),
+        };
         let line = &mut state.lines[lane];
         line.ops.push_back(Op {
             work: Work::Host(key),
@@ -155,11 +164,27 @@ impl World {
         drop(self.changed.wait_timeout(state, most));
     }
 
+    /// The next thing happens, for somebody who looks only at queues.
     pub(super) fn step(&self) -> Stepped {
         let lost = self.card.lost();
-        let stepped = self.state().step(lost.as_ref());
+        let mut state = self.state();
+        let stepped = state.step(lost.as_ref());
+        if matches!(stepped, Stepped::Began(_) | Stepped::Ended(_)) {
+            state.untold.push_back(stepped);
+        }
+        drop(state);
         self.changed.notify_all();
         stepped
+    }
+
+    /// The next thing happens, or is told if it happened.
+    pub(super) fn told_step(&self) -> Stepped {
+        let untold = self.state().untold.pop_front();
+        untold.unwrap_or_else(|| {
+            let stepped = self.step();
+            // It is told now.
+            self.state().untold.pop_back().unwrap_or(stepped)
+        })
     }
 
     /// Does queued work touch these bytes?
@@ -193,7 +218,11 @@ impl State {
             bytes: effect.bytes(),
         };
         match self.pace.clone() {
-            Pace::Random => Some(self.chooser.between(1, 1000)),
+            Pace::Random => {
+                // Mostly short and now and then long: what is late once is what shows lost order.
+                let longest = 1 << self.chooser.between(0, 10);
+                Some(self.chooser.between(1, longest))
+            }
             Pace::Said(pace) => {
                 let time = pace(&operation)?;
                 let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,8 @@
-//! A file that appears when it is complete.
+//! Files and folders that appear when they are complete.
+//!
+//! What is being written has a name of its own beside the final one, and is locked by its writer. The
+//! system drops that lock when a process dies, so what a killed one left is told from what a living
+//! one writes without process numbers, which are reused, and which other machines count for themselves.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,23 +11,48 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Fault;
+use crate::error::{Fault, FileError};
 
-/// A file beside the one that is to appear. It goes away when it is dropped before it was kept.
+/// How names of drafts end.
+const DRAFT: &str = ".part";
+/// The lock of a draft that is a folder.
+const LOCK: &str = ".part-lock";
+/// A folder that was in the way of a new one.
+const OLD: &str = ".part-old";
+
+/// A file or folder beside the one that is to appear. It goes away when it is dropped before it was
+/// kept.
 #[derive(Debug)]
 pub(crate) struct Draft {
     path: PathBuf,
+    /// The locked file: the draft itself, or the lock of a folder.
+    lock: Option<File>,
+    lock_path: Option<PathBuf>,
     kept: bool,
 }
 
+/// Whether to wait until what was written is on the disk, so that it survives a loss of power. What a
+/// killed process had renamed survives in any case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sync {
+    /// No: the system writes when it likes.
+    #[default]
+    No,
+    /// Yes.
+    Yes,
+}
+
 impl Draft {
-    /// Makes the file at `path` what `content` writes. Where there was a file it is replaced in one
-    /// step; after an error nothing has changed.
+    /// Makes the file at `path`, of about so many bytes, what `content` writes. Where there was a file
+    /// it is replaced in one step; after an error nothing has changed.
     pub(crate) fn fill(
         path: &Path,
-        content: impl FnOnce(&mut BufWriter<File>) -> Result<(), Fault>,
+        bytes: u64,
+        sync: Sync,
+        content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         Self::check(path)?;
+        let writing = |error: io::Error| Fault::writing(&error, bytes);
         // A link stays a link: what it points at is replaced, there where it is.
         let target = if path.is_symlink() {
             fs::canonicalize(path).ok()
@@ -31,18 +60,56 @@ impl Draft {
             None
         };
         let path = target.as_deref().unwrap_or(path);
-        let (mut draft, file) = Self::beside(path).map_err(|error| Fault::write(&error))?;
-        let mut writer = BufWriter::with_capacity(1 << 18, file);
-        content(&mut writer)?;
-        writer
-            .flush()
-            .and_then(|()| {
-                // Windows does not rename an open file.
-                drop(writer);
-                fs::rename(&draft.path, path)
-            })
-            .map_err(|error| Fault::write(&error))?;
-        draft.kept = true;
+        let mut draft = Self::beside(path).map_err(writing)?;
+        if let Some(file) = &draft.lock {
+            let mut writer = BufWriter::with_capacity(1 << 18, file);
+            content(&mut writer).map_err(|fault| fault.sized(bytes))?;
+            writer.flush().map_err(writing)?;
+            drop(writer);
+            if sync == Sync::Yes {
+                file.sync_all().map_err(writing)?;
+            }
+        }
+        draft.keep(path).map_err(writing)?;
+        sync_folder(path, sync).map_err(writing)
+    }
+
+    /// Makes the folder at `path` what `content` puts into an empty one.
+    pub(crate) fn fill_folder(
+        path: &Path,
+        bytes: u64,
+        sync: Sync,
+        content: impl FnOnce(&Path) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        Self::check_place(path)?;
+        let writing = |error: io::Error| Fault::writing(&error, bytes);
+        let mut draft = Self::folder_beside(path).map_err(writing)?;
+        content(&draft.path).map_err(|fault| fault.sized(bytes))?;
+        if path.is_dir() {
+            // A folder cannot be replaced in one step. The old one gets out of the way first, so that
+            // at no time there is half a new one.
+            let old = draft.path.with_extension(&OLD[1..]);
+            fs::rename(path, &old).map_err(writing)?;
+            if let Err(error) = draft.keep(path) {
+                let _ = fs::rename(&old, path);
+                return Err(writing(error));
+            }
+            // The new one is there; what is left of the old one is recognised later.
+            let _ = fs::remove_dir_all(&old);
+        } else {
+            draft.keep(path).map_err(writing)?;
+        }
+        sync_folder(path, sync).map_err(writing)
+    }
+
+    /// Gives it its name.
+    fn keep(&mut self, path: &Path) -> io::Result<()> {
+        if cfg!(windows) {
+            // Windows does not rename an open file.
+            self.lock = None;
+        }
+        fs::rename(&self.path, path)?;
+        self.kept = true;
         Ok(())
     }
 
@@ -51,6 +118,11 @@ impl Draft {
         if path.is_dir() {
             return Err(Fault::Folder);
         }
+        Self::check_place(path)
+    }
+
+    /// Whether there is a folder for it.
+    pub(crate) fn check_place(path: &Path) -> Result<(), Fault> {
         match path.parent() {
             Some(folder) if folder != Path::new("") => {
                 let found = fs::metadata(folder).map_err(|error| Fault::write(&error))?;
@@ -64,18 +136,39 @@ impl Draft {
         }
     }
 
-    /// A new file in the folder of `path`: only within one file system is renaming one step.
-    fn beside(path: &Path) -> io::Result<(Self, File)> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
+    /// A new, locked file in the folder of `path`: only within one file system is renaming one step.
+    fn beside(path: &Path) -> io::Result<Self> {
         loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let mut name = OsString::from(".");
-            name.push(path.file_name().unwrap_or_default());
-            name.push(format!(".{}-{count}.part", process::id()));
-            let path = path.with_file_name(name);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((Self { path, kept: false }, file)),
-                // Left behind by a process of the same number that was killed.
+            let path = name_beside(path, DRAFT);
+            if let Some(file) = locked(&path)? {
+                return Ok(Self {
+                    path,
+                    lock: Some(file),
+                    lock_path: None,
+                    kept: false,
+                });
+            }
+        }
+    }
+
+    /// A new folder in the folder of `path`, with a locked file beside it.
+    fn folder_beside(path: &Path) -> io::Result<Self> {
+        loop {
+            let lock_path = name_beside(path, LOCK);
+            let Some(lock) = locked(&lock_path)? else {
+                continue;
+            };
+            let mut draft = Self {
+                path: lock_path.with_extension(&DRAFT[1..]),
+                lock: Some(lock),
+                lock_path: Some(lock_path),
+                kept: true,
+            };
+            match fs::create_dir(&draft.path) {
+                Ok(()) => {
+                    draft.kept = false;
+                    return Ok(draft);
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -85,78 +178,116 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
+        // Whatever made the draft fail is being reported; a leftover is the lesser trouble.
         if !self.kept {
-            // Whatever made the draft fail is being reported; a leftover is the lesser trouble.
-            let _ = fs::remove_file(&self.path);
+            if self.lock_path.is_some() {
+                let _ = fs::remove_dir_all(&self.path);
+            } else {
+                let _ = fs::remove_file(&self.path);
+            }
+        }
+        if let Some(path) = &self.lock_path {
+            let _ = fs::remove_file(path);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn name_beside(path: &Path, ending: &str) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{count}{ending}", process::id()));
+    path.with_file_name(name)
+}
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn a_file_appears_when_it_is_complete() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.npy");
-        fs::write(&path, "old").unwrap();
-        Draft::fill(&path, |file| {
-            file.write_all(b"new").map_err(|e| Fault::write(&e))?;
-            assert_eq!(fs::read(&path).unwrap(), b"old");
-            assert_eq!(names(folder.path()).len(), 2);
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(folder.path()), ["a.npy"]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_stays_a_link() {
-        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (link, file) = (folder.path().join("a.npy"), elsewhere.path().join("b"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        Draft::fill(&link, |file| {
-            file.write_all(b"new").map_err(|e| Fault::write(&e))
-        })
-        .unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"new");
-        assert_eq!(names(elsewhere.path()), ["b"]);
-    }
-
-    #[test]
-    fn after_an_error_nothing_has_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.npy");
-        fs::write(&path, "old").unwrap();
-        let fault = Draft::fill(&path, |_| Err(Fault::Folder)).unwrap_err();
-        assert_eq!(fault, Fault::Folder);
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(names(folder.path()), ["a.npy"]);
-    }
-
-    #[test]
-    fn a_folder_in_the_way_or_missing_is_said() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Draft::fill(folder.path(), |_| Ok(())), Err(Fault::Folder));
-        let nowhere = folder.path().join("none/a.npy");
-        assert!(matches!(
-            Draft::fill(&nowhere, |_| Ok(())),
-            Err(Fault::Write {
-                kind: io::ErrorKind::NotFound,
-                ..
-            })
-        ));
+/// A new file that is ours; `None` where somebody has the name, or has just taken it.
+fn locked(path: &Path) -> io::Result<Option<File>> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => match file.try_lock() {
+            // Somebody cleaned up between the two calls and takes it for a leftover.
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            // On a file system without locks nobody else can lock it, either, so nobody cleans up.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(file)),
+        },
+        // Left behind by a process of the same number that was killed.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
     }
 }
+
+/// The name itself is in the folder, which is a file to be synced as well.
+fn sync_folder(path: &Path, sync: Sync) -> io::Result<()> {
+    if sync == Sync::No || cfg!(windows) {
+        return Ok(());
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)?.sync_all()
+}
+
+/// Removes what processes that are no longer alive left half-written in a folder, and says what that
+/// was. Drafts of processes that live, on this machine or another, stay.
+pub fn remove_leftovers(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, FileError> {
+    let folder = folder.as_ref();
+    let entries = fs::read_dir(folder).map_err(|error| Fault::open(&error).of(folder))?;
+    let mut removed = Vec::new();
+    let mut locks = Vec::new();
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let path = entry.path();
+        match sort(&name.to_string_lossy()) {
+            Some(LOCK) => locks.push(path),
+            Some(_) if is_abandoned(&path) && remove(&path).is_ok() => removed.push(path),
+            _ => {}
+        }
+    }
+    // Folders are gone by now, and nobody needs their locks.
+    for lock in locks {
+        let draft = lock.with_extension(&DRAFT[1..]);
+        if !draft.exists() && is_abandoned(&lock) && remove(&lock).is_ok() {
+            removed.push(lock);
+        }
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+/// Which sort of our names this is: `.name.123-4.part`.
+fn sort(name: &str) -> Option<&'static str> {
+    let ending = [DRAFT, LOCK, OLD]
+        .into_iter()
+        .find(|ending| name.ends_with(ending))?;
+    let rest = name.strip_prefix('.')?.strip_suffix(ending)?;
+    let (_, number) = rest.rsplit_once('.')?;
+    let (process, count) = number.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (is_number(process) && is_number(count)).then_some(ending)
+}
+
+/// Has nobody locked it?
+fn is_abandoned(path: &Path) -> bool {
+    let lock = if path.is_dir() {
+        path.with_extension(&LOCK[1..])
+    } else {
+        path.to_owned()
+    };
+    match OpenOptions::new().write(true).open(&lock) {
+        Ok(file) => file.try_lock().is_ok(),
+        // A folder whose lock is gone was given up.
+        Err(error) => path.is_dir() && error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

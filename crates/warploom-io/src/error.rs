@@ -130,6 +130,55 @@ pub enum Fault {
         /// The system's words.
         message: String,
     },
+    /// There is no room on the disk. (WL0716)
+    #[error("cannot be written: {message}; it needs {}", Bytes(*bytes))]
+    Full {
+        /// How many bytes it was to have.
+        bytes: u64,
+        /// The system's words.
+        message: String,
+    },
+    /// A part of an image that is not in it. (WL0717)
+    #[error("holds an image of {whole}, which has no {part}")]
+    Outside {
+        /// The extent of the image.
+        whole: String,
+        /// The part that was asked for.
+        part: String,
+    },
+    /// Room for more or fewer bytes than are asked for. (WL0726)
+    #[error("was to be read into {given} bytes, and {wanted} are asked for")]
+    Buffer {
+        /// Bytes of the part that was asked for.
+        wanted: u64,
+        /// Bytes there was room for.
+        given: u64,
+    },
+    /// Reading was ended from outside. (WL0718)
+    #[error("was not read to its end: reading was stopped")]
+    Stopped,
+    /// There is no room in memory for a piece of it. (WL0727)
+    #[error("has a piece of {}, for which there is no room in memory", Bytes(*bytes))]
+    NoMemory {
+        /// How many bytes it needs.
+        bytes: u64,
+    },
+    /// Not the image that everything was prepared for. (WL0719)
+    #[error("holds {found}, and {wanted} was expected")]
+    Differs {
+        /// What it holds.
+        found: String,
+        /// What was expected.
+        wanted: String,
+    },
+    /// A fault of one of several files that are one image.
+    #[error("{fault}, in its part `{part}`")]
+    Part {
+        /// Which.
+        part: String,
+        /// What is wrong with it.
+        fault: Box<Fault>,
+    },
     /// An image that cannot be made in memory.
     #[error("holds {0}")]
     Image(#[from] ImageError),
@@ -170,6 +219,36 @@ impl Fault {
         }
     }
 
+    /// What a failed attempt to write so many bytes is.
+    pub(crate) fn writing(error: &io::Error, bytes: u64) -> Self {
+        if is_full(error.kind()) {
+            return Self::Full {
+                bytes,
+                message: words(error),
+            };
+        }
+        Self::write(error)
+    }
+
+    /// The same with the size of what was to be written, where that is the trouble.
+    pub(crate) fn sized(self, bytes: u64) -> Self {
+        match self {
+            Self::Write { kind, message } if is_full(kind) => Self::Full { bytes, message },
+            other => other,
+        }
+    }
+
+    /// This fault of a part of the image.
+    pub(crate) fn within(self, part: &str) -> Self {
+        match self {
+            Self::Stopped => self,
+            fault => Self::Part {
+                part: part.to_owned(),
+                fault: Box::new(fault),
+            },
+        }
+    }
+
     pub(crate) fn damaged(what: impl fmt::Display) -> Self {
         Self::Damaged {
             what: what.to_string(),
@@ -196,10 +275,22 @@ impl Fault {
                     | io::ErrorKind::NotADirectory
                     | io::ErrorKind::InvalidFilename
             ),
-            Self::Image(ImageError::Memory { .. }) => false,
+            Self::Image(ImageError::Memory { .. })
+            | Self::NoMemory { .. }
+            | Self::Full { .. }
+            | Self::Stopped => false,
+            Self::Part { fault, .. } => fault.is_about_the_request(),
             _ => true,
         }
     }
+}
+
+/// No room on the disk, in one's share of it, or in one file.
+fn is_full(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 /// The system's words without Rust's number behind them, which is not for people.
@@ -213,33 +304,50 @@ fn words(error: &io::Error) -> String {
 
 impl Coded for FileError {
     fn code(&self) -> Code {
-        Code(match &self.fault {
-            Fault::Open { .. } => 701,
-            Fault::Folder => 702,
-            Fault::Ending { .. } => 703,
-            Fault::NoImage { .. } => 704,
-            Fault::Disguised { .. } => 705,
-            Fault::Short { .. } => 706,
-            Fault::Damaged { .. } => 707,
-            Fault::Absurd { .. } => 708,
-            Fault::Unread { .. } => 709,
-            Fault::Pages { .. } => 710,
-            Fault::Colour { .. } => 711,
-            Fault::Unholdable { .. } => 712,
-            Fault::Write { .. } => 713,
-            Fault::Image(error) => return error.code(),
+        self.fault.code()
+    }
+
+    fn help(&self) -> Option<String> {
+        self.fault.help()
+    }
+}
+
+impl Coded for Fault {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Open { .. } => 701,
+            Self::Folder => 702,
+            Self::Ending { .. } => 703,
+            Self::NoImage { .. } => 704,
+            Self::Disguised { .. } => 705,
+            Self::Short { .. } => 706,
+            Self::Damaged { .. } => 707,
+            Self::Absurd { .. } => 708,
+            Self::Unread { .. } => 709,
+            Self::Pages { .. } => 710,
+            Self::Colour { .. } => 711,
+            Self::Unholdable { .. } => 712,
+            Self::Write { .. } => 713,
+            Self::NoMemory { .. } => 727,
+            Self::Buffer { .. } => 726,
+            Self::Full { .. } => 716,
+            Self::Outside { .. } => 717,
+            Self::Stopped => 718,
+            Self::Differs { .. } => 719,
+            Self::Part { fault, .. } => return fault.code(),
+            Self::Image(error) => return error.code(),
         })
     }
 
     fn help(&self) -> Option<String> {
-        let text = match &self.fault {
-            Fault::Open {
+        let text = match self {
+            Self::Open {
                 kind: io::ErrorKind::NotFound,
                 ..
             } => "check the spelling; relative names are looked for in the current folder".into(),
-            Fault::Open { .. } => "check who may read the file, and the disk".into(),
-            Fault::Folder => "name one file".into(),
-            Fault::Ending { ending } => {
+            Self::Open { .. } => "check who may read the file, and the disk".into(),
+            Self::Folder => "name one file, or a folder of Zarr's".into(),
+            Self::Ending { ending } => {
                 let near = ending
                     .as_deref()
                     .and_then(|ending| nearest(ending, Format::ENDINGS.iter().copied()));
@@ -253,27 +361,42 @@ impl Coded for FileError {
                     None => format!("known are {list}"),
                 }
             }
-            Fault::NoImage { .. } => "images are read from .npy, .tif and .png".into(),
-            Fault::Disguised { .. } => "rename it after what it is, or convert it".into(),
-            Fault::Short { .. } => {
+            Self::NoImage { .. } => "images are read from .npy, .tif, .png and .zarr".into(),
+            Self::Disguised { .. } => "rename it after what it is, or convert it".into(),
+            Self::Short { .. } => {
                 "copy or write it again; a transfer may have stopped half-way".into()
             }
-            Fault::Damaged { .. } | Fault::Absurd { .. } => {
+            Self::Damaged { .. } | Self::Absurd { .. } => {
                 "write it again with the program that made it".into()
             }
-            Fault::Unread { instead, .. } => instead.clone(),
-            Fault::Pages { .. } => "save each size in a file of its own".into(),
-            Fault::Colour { .. } => {
+            Self::Unread { instead, .. } => instead.clone(),
+            Self::Pages { .. } => "save each size in a file of its own".into(),
+            Self::Colour { .. } => {
                 "save one channel, or a gray image; which channel matters is not ours to guess"
                     .into()
             }
-            Fault::Unholdable { instead, .. } => (*instead).into(),
-            Fault::Write {
+            Self::Unholdable { instead, .. } => (*instead).into(),
+            Self::Write {
                 kind: io::ErrorKind::NotFound,
                 ..
             } => "the folder has to be there; make it first".into(),
-            Fault::Write { .. } => "check who may write there, and the room on the disk".into(),
-            Fault::Image(error) => return error.help(),
+            Self::Write {
+                kind: io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem,
+                ..
+            } => "you may not write there; choose another folder, or ask who owns this one".into(),
+            Self::Write { .. } => "check who may write there, and the room on the disk".into(),
+            Self::Full { .. } => "make room on that disk, or write to another; nothing incomplete \
+                                  was left there"
+                .into(),
+            Self::Outside { .. } => "ask for a part of the image".into(),
+            Self::Buffer { .. } => "give room for exactly the part that is asked for".into(),
+            Self::Stopped => "start again; nothing is wrong with the file".into(),
+            Self::NoMemory { .. } => {
+                "use a machine with more memory, or save it in smaller pieces".into()
+            }
+            Self::Differs { .. } => "take it out of the input, or run it by itself".into(),
+            Self::Part { fault, .. } => return fault.help(),
+            Self::Image(error) => return error.help(),
         };
         Some(text)
     }

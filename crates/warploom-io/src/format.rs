@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use warploom_core::{DType, Shape};
 
 use crate::error::Fault;
+use crate::store::Store;
 
 /// A file format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,6 +23,10 @@ pub enum Format {
     Json,
     /// Comma-separated values, `.csv`: numbers and tables.
     Csv,
+    /// Parquet, `.parquet`: tables.
+    Parquet,
+    /// A folder of Zarr's, `.zarr`.
+    Zarr,
 }
 
 /// What files begin with, and what they are then; more than we read, for better messages.
@@ -43,7 +47,9 @@ const BEGINNINGS: &[(&[u8], &str, Option<Format>)] = &[
 
 impl Format {
     /// The endings that say a format.
-    pub(crate) const ENDINGS: [&'static str; 6] = ["npy", "tif", "tiff", "png", "json", "csv"];
+    pub(crate) const ENDINGS: [&'static str; 8] = [
+        "npy", "tif", "tiff", "png", "zarr", "json", "csv", "parquet",
+    ];
 
     /// The format that a name says.
     pub(crate) fn of(path: &Path) -> Result<Self, Fault> {
@@ -55,6 +61,8 @@ impl Format {
                 "png" => Self::Png,
                 "json" => Self::Json,
                 "csv" => Self::Csv,
+                "parquet" => Self::Parquet,
+                "zarr" => Self::Zarr,
                 _ => return None,
             })
         });
@@ -63,13 +71,10 @@ impl Format {
         })
     }
 
-    /// Whether the file begins as this format does; the file is at its beginning before and after.
-    pub(crate) fn recognise(self, file: &mut (impl Read + Seek)) -> Result<(), Fault> {
-        let mut first = Vec::with_capacity(8);
-        file.take(8)
-            .read_to_end(&mut first)
-            .and_then(|_| file.rewind())
-            .map_err(|error| Fault::open(&error))?;
+    /// Whether the file begins as this format does.
+    pub(crate) fn recognise(self, store: &mut Store) -> Result<(), Fault> {
+        let there = usize::try_from(store.length()).unwrap_or(8).min(8);
+        let first = store.peek(0, there, "its first bytes")?;
         let found = BEGINNINGS
             .iter()
             .find(|(beginning, ..)| first.starts_with(beginning));
@@ -86,6 +91,11 @@ impl Format {
         }
     }
 
+    /// Whether there are images in files of this format.
+    pub(crate) fn holds_images(self) -> bool {
+        matches!(self, Self::Npy | Self::Tiff | Self::Png | Self::Zarr)
+    }
+
     /// Whether an image can be written in this format without loss.
     pub(crate) fn takes(self, dtype: DType, shape: &Shape) -> Result<(), Fault> {
         let no = |what: String, instead| {
@@ -97,7 +107,16 @@ impl Format {
         };
         let image = || format!("an image of {shape} {dtype}");
         match self {
-            Self::Json | Self::Csv => return no(image(), "write it to .npy or .tif"),
+            Self::Json | Self::Csv | Self::Parquet => {
+                return no(image(), "write it to .npy or .tif");
+            }
+            Self::Zarr if crate::zarr::has_type(dtype) => return Ok(()),
+            Self::Zarr => {
+                return no(
+                    format!("{dtype} elements, which Zarr has no name for"),
+                    "cast it to f32 first",
+                );
+            }
             Self::Npy if dtype == DType::Bf16 => {
                 return no(
                     "bf16 elements, which NumPy does not have".into(),
@@ -128,7 +147,7 @@ impl Format {
         }
         if self == Self::Tiff {
             return match dtype {
-                DType::F16 | DType::Bf16 => no(format!("{dtype} elements"), "write it to .npy"),
+                DType::Bf16 => no(format!("{dtype} elements"), "cast it to f32 first"),
                 _ => Ok(()),
             };
         }
@@ -153,7 +172,7 @@ impl Format {
     pub(crate) fn takes_numbers(self) -> Result<(), Fault> {
         match self {
             Self::Npy | Self::Json | Self::Csv => Ok(()),
-            Self::Tiff | Self::Png => Err(Fault::Unholdable {
+            Self::Tiff | Self::Png | Self::Zarr | Self::Parquet => Err(Fault::Unholdable {
                 format: self,
                 what: "numbers that are no image".into(),
                 instead: "write them to .npy, .json or .csv",
@@ -164,11 +183,11 @@ impl Format {
     /// Whether a table can be written in this format.
     pub(crate) fn takes_table(self) -> Result<(), Fault> {
         match self {
-            Self::Csv | Self::Json => Ok(()),
-            Self::Npy | Self::Tiff | Self::Png => Err(Fault::Unholdable {
+            Self::Csv | Self::Json | Self::Parquet => Ok(()),
+            Self::Npy | Self::Tiff | Self::Png | Self::Zarr => Err(Fault::Unholdable {
                 format: self,
                 what: "a table".into(),
-                instead: "write it to .csv or .json",
+                instead: "write it to .csv, .json or .parquet",
             }),
         }
     }
@@ -182,6 +201,8 @@ impl fmt::Display for Format {
             Self::Png => "a PNG file",
             Self::Json => "a JSON file",
             Self::Csv => "a CSV file",
+            Self::Parquet => "a Parquet file",
+            Self::Zarr => "a Zarr folder",
         })
     }
 }

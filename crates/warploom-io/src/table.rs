@@ -14,6 +14,8 @@ pub enum Values {
     Whole(Vec<i64>),
     /// Real numbers.
     Reals(Vec<f64>),
+    /// Texts: names of records, of channels.
+    Texts(Vec<String>),
 }
 
 impl Values {
@@ -22,6 +24,7 @@ impl Values {
         match self {
             Self::Whole(values) => values.len(),
             Self::Reals(values) => values.len(),
+            Self::Texts(values) => values.len(),
         }
     }
 
@@ -34,6 +37,7 @@ impl Values {
         match self {
             Self::Whole(values) => Value::from(values[row]),
             Self::Reals(values) => json_number(values[row]),
+            Self::Texts(values) => values[row].as_str().into(),
         }
     }
 
@@ -44,6 +48,7 @@ impl Values {
             Self::Reals(values) if values[row].is_nan() => file.write_all(b"nan"),
             // As few digits as read back to the same number.
             Self::Reals(values) => write!(file, "{:?}", values[row]),
+            Self::Texts(values) => file.write_all(quoted(&values[row]).as_bytes()),
         }
     }
 }

@@ -7,40 +7,172 @@ use std::io::{self, Read, Write};
 use warploom_core::{DType, Shape};
 
 use crate::error::Fault;
-use crate::image::Image;
+use crate::region::{Region, index, next_cell};
+use crate::store::{Scratch, Store, make_room};
+use crate::tiff::swap;
 use header::Header;
 
-/// Reads an array. What follows it is left alone, as NumPy does: several arrays may share a file.
-pub(crate) fn read(file: &mut impl Read, length: u64) -> Result<Image, Fault> {
-    let header = Header::read(file)?;
-    let shape = Shape::new(&header.dims).map_err(|_| unread_shape(&header.dims))?;
-    let dtype = header.element.dtype;
-    let (wanted, there) = (shape.bytes(dtype), length.saturating_sub(header.bytes));
-    // Before room is made, so that a header cannot ask for more than the file has.
-    if wanted > there {
-        let what = format!("{shape} {dtype}");
-        return Err(Fault::Short {
-            what,
-            wanted,
-            there,
-        });
+/// An open file. What follows the array is left alone, as NumPy does: several may share a file.
+#[derive(Debug)]
+pub(crate) struct NpyFile {
+    store: Store,
+    header: crate::header::Header,
+    stored: Header,
+}
+
+impl NpyFile {
+    /// Reads what the file says of itself.
+    pub(crate) fn open(mut store: Store) -> Result<Self, Fault> {
+        let length = store.length();
+        let stored = Header::read(&mut Beginning {
+            store: &mut store,
+            at: 0,
+        })?;
+        let shape = Shape::new(&stored.dims).map_err(|_| unread_shape(&stored.dims))?;
+        let dtype = stored.element.dtype;
+        let (wanted, there) = (shape.bytes(dtype), length.saturating_sub(stored.bytes));
+        // Before room is made, so that a header cannot ask for more than the file has.
+        if wanted > there {
+            let what = format!("{shape} {dtype}");
+            return Err(Fault::Short {
+                what,
+                wanted,
+                there,
+            });
+        }
+        Ok(Self {
+            store,
+            header: crate::header::Header::new(dtype, shape),
+            stored,
+        })
     }
-    let mut image = Image::zeroed(dtype, shape)?;
-    file.read_exact(image.bytes_mut())
-        .map_err(|error| Fault::open(&error))?;
-    if header.element.is_swapped() {
-        swap(image.bytes_mut(), dtype);
+
+    pub(crate) fn header(&self) -> crate::header::Header {
+        self.header.clone()
     }
-    if header.element.is_bool {
-        // NumPy takes anything but 0 for true, and calculates with 1.
-        for value in image.bytes_mut() {
-            *value = u8::from(*value != 0);
+
+    /// Reads a part.
+    pub(crate) fn read(
+        &mut self,
+        region: &Region,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<(), Fault> {
+        if self.stored.fortran && self.header.shape.rank() > 1 {
+            self.read_fortran(region, out, scratch)?;
+        } else {
+            self.read_runs(region, out, scratch)?;
+        }
+        if self.stored.element.is_swapped() {
+            swap(out, index(self.header.dtype.bytes()));
+        }
+        if self.stored.element.is_bool {
+            // NumPy takes anything but 0 for true, and calculates with 1.
+            for value in out {
+                *value = u8::from(*value != 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Elements that follow each other in the part do so in the file, as far as axes are whole.
+    fn read_runs(
+        &mut self,
+        region: &Region,
+        out: &mut [u8],
+        scratch: &Scratch,
+    ) -> Result<(), Fault> {
+        let shape = self.header.shape;
+        let strides = shape.strides();
+        let rank = shape.rank();
+        let (start, extent) = (region.start(), region.extent());
+        let mut outer = rank - 1;
+        while outer > 0 && extent[outer] == shape.dims()[outer] {
+            outer -= 1;
+        }
+        // Along `outer` and all after it, the part is one piece of the file.
+        let run: u64 = extent[outer..].iter().product::<u64>() * self.header.dtype.bytes();
+        let last: Vec<u64> = (0..outer).map(|at| start[at] + extent[at] - 1).collect();
+        let mut cell = start[..outer].to_vec();
+        for out in out.chunks_exact_mut(index(run)) {
+            let place: u64 = (0..rank)
+                .map(|at| strides[at] * if at < outer { cell[at] } else { start[at] })
+                .sum();
+            let mut at = self.stored.bytes + place * self.header.dtype.bytes();
+            for out in out.chunks_mut(PIECE) {
+                scratch.go_on()?;
+                self.store.read_at(at, out, "the array")?;
+                at += out.len() as u64;
+            }
+            next_cell(&mut cell, start, &last);
+        }
+        Ok(())
+    }
+
+    /// The first axis varies fastest: slabs of the two fastest axes are read and turned.
+    fn read_fortran(
+        &mut self,
+        region: &Region,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<(), Fault> {
+        let dims = self.header.shape.dims().to_vec();
+        let element = self.header.dtype.bytes();
+        let rank = dims.len();
+        let (start, extent) = (region.start(), region.extent());
+        let stored: Vec<u64> = (0..rank)
+            .map(|at| dims[..at].iter().product::<u64>())
+            .collect();
+        let mut own = vec![1; rank];
+        for at in (1..rank).rev() {
+            own[at - 1] = own[at] * extent[at];
+        }
+        // From the first element of the slab that is wanted to the last.
+        let slab = (extent[0] - 1) + (extent[1] - 1) * dims[0] + 1;
+        make_room(&mut scratch.decoded, slab * element)?;
+        let last: Vec<u64> = (2..rank).map(|at| start[at] + extent[at] - 1).collect();
+        let mut cell = start[2..].to_vec();
+        loop {
+            scratch.go_on()?;
+            let outer: u64 = (2..rank).map(|at| cell[at - 2] * stored[at]).sum();
+            let first = start[0] + start[1] * dims[0] + outer;
+            let at = self.stored.bytes + first * element;
+            self.store.read_at(at, &mut scratch.decoded, "the array")?;
+            let base: u64 = (2..rank)
+                .map(|at| (cell[at - 2] - start[at]) * own[at])
+                .sum();
+            for b in 0..extent[1] {
+                for a in 0..extent[0] {
+                    let from = index((a + b * dims[0]) * element);
+                    let to = index((base + a * own[0] + b * own[1]) * element);
+                    let width = index(element);
+                    out[to..to + width].copy_from_slice(&scratch.decoded[from..from + width]);
+                }
+            }
+            if !next_cell(&mut cell, &start[2..], &last) {
+                return Ok(());
+            }
         }
     }
-    if header.fortran && shape.rank() > 1 {
-        image = to_c_order(&image)?;
+}
+
+/// So much is read at once; between pieces it can be ended.
+const PIECE: usize = 1 << 24;
+
+/// The beginning of a file, read piece by piece.
+struct Beginning<'s> {
+    store: &'s mut Store,
+    at: u64,
+}
+
+impl Read for Beginning<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let there = index(self.store.length().saturating_sub(self.at)).min(out.len());
+        let bytes = self.store.peek(self.at, there, "its header");
+        out[..there].copy_from_slice(bytes.map_err(io::Error::other)?);
+        self.at += there as u64;
+        Ok(there)
     }
-    Ok(image)
 }
 
 fn unread_shape(dims: &[u64]) -> Fault {
@@ -64,78 +196,22 @@ fn unread_shape(dims: &[u64]) -> Fault {
     }
 }
 
-/// Turns the bytes of each element around.
-fn swap(bytes: &mut [u8], dtype: DType) {
-    fn each<const N: usize>(bytes: &mut [u8]) {
-        let (elements, _) = bytes.as_chunks_mut::<N>();
-        for element in elements {
-            element.reverse();
-        }
-    }
-    match dtype.bytes() {
-        2 => each::<2>(bytes),
-        4 => each::<4>(bytes),
-        8 => each::<8>(bytes),
-        _ => {}
-    }
-}
-
-/// The elements of an array whose first axis varies fastest, put into C order.
-fn to_c_order(stored: &Image) -> Result<Image, Fault> {
-    let mut image = Image::zeroed(stored.dtype(), *stored.shape())?;
-    let (from, to) = (stored.bytes(), image.bytes_mut());
-    match stored.dtype().bytes() {
-        1 => gather::<1>(from, to, stored.shape()),
-        2 => gather::<2>(from, to, stored.shape()),
-        4 => gather::<4>(from, to, stored.shape()),
-        _ => gather::<8>(from, to, stored.shape()),
-    }
-    Ok(image)
-}
-
-fn gather<const N: usize>(from: &[u8], to: &mut [u8], shape: &Shape) {
-    let (from, _) = from.as_chunks::<N>();
-    let (to, _) = to.as_chunks_mut::<N>();
-    // Extents fit: the image is in memory.
-    let dims: Vec<usize> = shape
-        .dims()
-        .iter()
-        .map(|extent| usize::try_from(*extent).unwrap_or(usize::MAX))
-        .collect();
-    let mut strides = vec![1; dims.len()];
-    for at in 1..dims.len() {
-        strides[at] = strides[at - 1] * dims[at - 1];
-    }
-    let mut index = vec![0; dims.len()];
-    let mut source = 0;
-    for element in to {
-        *element = from[source];
-        // The next index in C order, and with it the place in the other.
-        for at in (0..dims.len()).rev() {
-            index[at] += 1;
-            source += strides[at];
-            if index[at] < dims[at] {
-                break;
-            }
-            source -= strides[at] * dims[at];
-            index[at] = 0;
-        }
-    }
-}
-
 /// Writes an image.
-pub(crate) fn write(file: &mut impl Write, image: &Image) -> Result<(), Fault> {
-    let header = header::text(image.dtype(), image.shape().dims());
-    let bytes = image.bytes();
+pub(crate) fn write(
+    file: &mut impl Write,
+    header: &crate::header::Header,
+    bytes: &[u8],
+) -> Result<(), Fault> {
+    let text = header::text(header.dtype, header.shape.dims());
     let elements = |file: &mut dyn Write| -> io::Result<()> {
         if cfg!(target_endian = "little") {
             return file.write_all(bytes);
         }
         let mut turned = bytes.to_vec();
-        swap(&mut turned, image.dtype());
+        swap(&mut turned, index(header.dtype.bytes()));
         file.write_all(&turned)
     };
-    file.write_all(&header)
+    file.write_all(&text)
         .and_then(|()| elements(file))
         .map_err(|error| Fault::write(&error))
 }

@@ -1,50 +1,66 @@
-//! Writing: first the pixels of all planes, then a page for each, uncompressed.
+//! Writing: first the pixels of all planes, then a page for each, uncompressed, from the first byte
+//! to the last without going back.
 //!
-//! All pixels lie together, because tifffile takes pages that it finds described as one image for
-//! one piece if they are small, and because others can map them into memory.
+//! All pixels lie together, because tifffile and ImageJ take pages that they find described as one
+//! image for one piece, and because others can map them into memory.
 
-use std::io::{self, Seek, Write};
+use std::io::Write;
 
-use tiff::TiffError;
-use tiff::encoder::{DirectoryEncoder, TiffEncoder, TiffKind, TiffKindBig, TiffKindStandard};
-use tiff::tags::{CompressionMethod, PhotometricInterpretation, SampleFormat, Tag};
 use warploom_core::DType;
 
-use super::layout;
+use super::{describe, directory as tag, ome};
 use crate::error::Fault;
-use crate::image::Image;
+use crate::format::Format;
+use crate::header::Header;
 
 /// Strips are made about this long: what readers are used to, and can decode in parallel.
 const STRIP: u64 = 1 << 20;
 
-/// Tags of one page with one strip, rounded up.
-const PAGE_OVERHEAD: u64 = 512;
+/// Where pixels begin, in both kinds of file.
+const FIRST: u64 = 16;
 
-/// Writes an image; `Format::takes` has agreed to it.
-pub(crate) fn write(file: &mut (impl Write + Seek), image: &Image) -> Result<(), Fault> {
-    let planes = Planes::of(image);
-    let written = if planes.need_big() {
-        pages::<_, TiffKindBig>(file, image, &planes, |directory, tag, values| {
-            directory.write_tag(tag, values)
-        })
-    } else {
-        pages::<_, TiffKindStandard>(file, image, &planes, |directory, tag, values| {
-            let values = values.iter().map(|value| u32::try_from(*value));
-            directory.write_tag(tag, &values.collect::<Result<Vec<_>, _>>()?[..])
+/// Whether OME-XML has words for such an image.
+pub(crate) fn check_ome(header: &Header) -> Result<(), Fault> {
+    let no = |what, instead| {
+        Err(Fault::Unholdable {
+            format: Format::Tiff,
+            what,
+            instead,
         })
     };
-    written.map_err(|error| match error {
-        TiffError::IoError(error) => Fault::write(&error),
-        other => Fault::Write {
-            kind: io::ErrorKind::Other,
-            message: other.to_string(),
-        },
-    })
+    if ome::type_name(header.dtype).is_none() {
+        let what = format!("{} elements as OME-TIFF", header.dtype);
+        return no(what, "write it to .tif, .npy or .zarr");
+    }
+    if ome::order(header.shape.axes()).is_none() {
+        let what = format!("axes {:?} as OME-TIFF", header.shape.axes());
+        return no(what, "write it to .tif or .npy");
+    }
+    Ok(())
+}
+
+/// Writes an image that `Format::takes` has agreed to; as OME-TIFF where it has a name.
+pub(crate) fn write(
+    file: &mut impl Write,
+    header: &Header,
+    bytes: &[u8],
+    ome: Option<&str>,
+) -> Result<(), Fault> {
+    let text = match ome {
+        Some(name) => ome::text(header, name),
+        None => describe::text(header),
+    };
+    let planes = Planes::of(header);
+    let wide = planes.need_wide(text.as_deref());
+    planes
+        .write(file, bytes, text.as_deref(), wide)
+        .map_err(|error| Fault::write(&error))
 }
 
 /// How an image falls into pages and strips.
 #[derive(Debug)]
 struct Planes {
+    dtype: DType,
     count: u64,
     height: u64,
     width: u64,
@@ -53,12 +69,58 @@ struct Planes {
     rows_per_strip: u64,
 }
 
+/// The bytes of a page's tags while they are put together.
+struct Tags {
+    wide: bool,
+    count: u64,
+    entries: Vec<u8>,
+}
+
+impl Tags {
+    fn add(&mut self, tag: u16, kind: u16, count: u64, value: &[u8]) {
+        self.count += 1;
+        self.entries.extend(tag.to_ne_bytes());
+        self.entries.extend(kind.to_ne_bytes());
+        self.entries.extend(place(count, self.wide));
+        let room = if self.wide { 8 } else { 4 };
+        self.entries.extend(value);
+        self.entries
+            .extend(std::iter::repeat_n(0, room - value.len()));
+    }
+
+    fn short(&mut self, tag: u16, value: u16) {
+        self.add(tag, 3, 1, &value.to_ne_bytes());
+    }
+
+    fn long(&mut self, tag: u16, value: u64) {
+        // Extents were checked to have 32 bits.
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        self.add(tag, 4, 1, &value.to_ne_bytes());
+    }
+}
+
+/// A place or a count in the file.
+fn place(value: u64, wide: bool) -> Vec<u8> {
+    if wide {
+        return value.to_ne_bytes().to_vec();
+    }
+    let value = u32::try_from(value).unwrap_or(u32::MAX);
+    value.to_ne_bytes().to_vec()
+}
+
+/// Directories begin at even places, and BigTIFF's numbers at multiples of eight.
+fn padding(at: u64) -> usize {
+    let missing = at.next_multiple_of(8) - at;
+    usize::try_from(missing).unwrap_or(0)
+}
+
 impl Planes {
-    fn of(image: &Image) -> Self {
-        let dims = image.shape().dims();
+    fn of(header: &Header) -> Self {
+        let dims = header.shape.dims();
         let (stack, plane) = dims.split_at(dims.len() - 2);
-        let row = plane[1] * image.dtype().bytes();
+        let row = plane[1] * header.dtype.bytes();
         Self {
+            dtype: header.dtype,
             count: stack.iter().product(),
             height: plane[0],
             width: plane[1],
@@ -67,136 +129,184 @@ impl Planes {
         }
     }
 
+    fn strips(&self) -> u64 {
+        self.height.div_ceil(self.rows_per_strip)
+    }
+
+    /// Bytes of the lists of one page: none where a value fits into its tag.
+    fn lists(&self, wide: bool) -> u64 {
+        let width = if wide { 8 } else { 4 };
+        let bytes = match self.strips() {
+            1 => 0,
+            strips => 2 * strips * width,
+        };
+        bytes.next_multiple_of(8)
+    }
+
     /// Classic TIFF counts bytes with 32 bits.
-    fn need_big(&self) -> bool {
-        let strips = self.height.div_ceil(self.rows_per_strip);
-        let page = u128::from(self.height * self.row) + u128::from(PAGE_OVERHEAD + 8 * strips);
-        page * u128::from(self.count) > u128::from(u32::MAX)
+    fn need_wide(&self, text: Option<&str>) -> bool {
+        let text = text.map_or(0, str::len) as u128;
+        let pixels = u128::from(self.height) * u128::from(self.row);
+        // A page's tags have less than 200 bytes.
+        let page = pixels + u128::from(self.lists(false)) + 200;
+        page * u128::from(self.count) + text + 64 > u128::from(u32::MAX)
     }
 
-    /// Where the strips of a plane start, counted from its first byte, and how long they are.
-    fn strips(&self) -> (Vec<u64>, Vec<u64>) {
-        let starts = (0..self.height).step_by(usize::try_from(self.rows_per_strip).unwrap_or(1));
-        let rows = starts.clone().map(|start| {
-            let rows = (self.height - start).min(self.rows_per_strip);
-            rows * self.row
+    fn write(
+        &self,
+        file: &mut impl Write,
+        bytes: &[u8],
+        text: Option<&str>,
+        wide: bool,
+    ) -> std::io::Result<()> {
+        let pixels_end = FIRST + bytes.len() as u64;
+        let text_at = pixels_end + padding(pixels_end) as u64;
+        let text_end = text_at + text.map_or(0, |text| text.len() as u64 + 1);
+        let mut at = text_end + padding(text_end) as u64;
+        let mut head = Vec::new();
+        head.extend(if cfg!(target_endian = "big") {
+            b"MM"
+        } else {
+            b"II"
         });
-        (
-            starts.clone().map(|start| start * self.row).collect(),
-            rows.collect(),
-        )
-    }
-}
-
-/// Bits and sort of the elements.
-fn samples(dtype: DType) -> (u16, SampleFormat) {
-    let format = match dtype {
-        _ if dtype.is_float() => SampleFormat::IEEEFP,
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 => SampleFormat::Int,
-        _ => SampleFormat::Uint,
-    };
-    // Elements have eight bytes at most.
-    (u16::try_from(8 * dtype.bytes()).unwrap_or(64), format)
-}
-
-/// Writes a list of places or lengths, as wide as this kind of file wants them.
-type WriteList<W, K> = fn(&mut DirectoryEncoder<'_, W, K>, Tag, &[u64]) -> Result<(), TiffError>;
-
-fn pages<W: Write + Seek, K: TiffKind>(
-    file: W,
-    image: &Image,
-    planes: &Planes,
-    write_list: WriteList<W, K>,
-) -> Result<(), TiffError> {
-    let (starts, lengths) = planes.strips();
-    let (bits, format) = samples(image.dtype());
-    let mut encoder = TiffEncoder::<_, K>::new_generic(file)?;
-    let mut first_byte = 0;
-    for at in 0..planes.count {
-        let mut page = encoder.image_directory()?;
-        if at == 0 {
-            first_byte = page.write_data(image.bytes())?;
-            // Directories begin at even places.
-            if !image.bytes().len().is_multiple_of(2) {
-                page.write_data(0_u8)?;
-            }
-            if let Some(text) = layout::describe(image.shape()) {
-                page.write_tag(Tag::ImageDescription, text.as_str())?;
-            }
+        head.extend((if wide { 43_u16 } else { 42 }).to_ne_bytes());
+        if wide {
+            head.extend(8_u16.to_ne_bytes());
+            head.extend(0_u16.to_ne_bytes());
         }
-        let plane = first_byte + at * planes.height * planes.row;
-        let starts: Vec<u64> = starts.iter().map(|start| plane + start).collect();
-        page.write_tag(Tag::ImageWidth, u32::try_from(planes.width)?)?;
-        page.write_tag(Tag::ImageLength, u32::try_from(planes.height)?)?;
-        page.write_tag(Tag::BitsPerSample, bits)?;
-        page.write_tag(Tag::Compression, CompressionMethod::None.to_u16())?;
-        page.write_tag(
-            Tag::PhotometricInterpretation,
-            PhotometricInterpretation::BlackIsZero.to_u16(),
-        )?;
-        write_list(&mut page, Tag::StripOffsets, &starts)?;
-        page.write_tag(Tag::SamplesPerPixel, 1_u16)?;
-        page.write_tag(Tag::RowsPerStrip, u32::try_from(planes.rows_per_strip)?)?;
-        write_list(&mut page, Tag::StripByteCounts, &lengths)?;
-        page.write_tag(Tag::SampleFormat, format.to_u16())?;
-        page.finish()?;
+        let lists = self.lists(wide);
+        head.extend(place(at + lists, wide));
+        head.resize(16, 0);
+        file.write_all(&head)?;
+        file.write_all(bytes)?;
+        file.write_all(&[0; 8][..padding(pixels_end)])?;
+        if let Some(text) = text {
+            file.write_all(text.as_bytes())?;
+            file.write_all(&[0])?;
+        }
+        file.write_all(&[0; 8][..padding(text_end)])?;
+        for page in 0..self.count {
+            let description = text
+                .filter(|_| page == 0)
+                .map(|text| (text_at, text.len() as u64 + 1));
+            let block = self.page(page, at, description, wide);
+            at += block.len() as u64;
+            file.write_all(&block)?;
+            at += ptr(wide);
+            if page + 1 == self.count {
+                file.write_all(&place(0, wide))?;
+                break;
+            }
+            let gap = padding(at);
+            at += gap as u64;
+            file.write_all(&place(at + lists, wide))?;
+            file.write_all(&[0; 8][..gap])?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// A page's lists and tags, to be at `at`; what is left to be written is where the next is.
+    fn page(&self, page: u64, at: u64, description: Option<(u64, u64)>, wide: bool) -> Vec<u8> {
+        let mut block = Vec::new();
+        let first = FIRST + page * self.height * self.row;
+        let strip = self.rows_per_strip * self.row;
+        let strips = self.strips();
+        let starts = (0..strips).map(|at| first + at * strip);
+        let sizes = (0..strips).map(|at| strip.min(self.height * self.row - at * strip));
+        if strips > 1 {
+            block.extend(starts.clone().flat_map(|start| place(start, wide)));
+            block.extend(sizes.clone().flat_map(|size| place(size, wide)));
+            block.resize(block.len().next_multiple_of(8), 0);
+        }
+        // The value, or where the list of them is.
+        let list = |mut values: Box<dyn Iterator<Item = u64> + '_>, at: u64| match strips {
+            1 => place(values.next().unwrap_or(0), wide),
+            _ => place(at, wide),
+        };
+        let kind = if wide { 16 } else { 4 };
+        let mut tags = Tags {
+            wide,
+            count: 0,
+            entries: Vec::new(),
+        };
+        tags.long(tag::WIDTH, self.width);
+        tags.long(tag::HEIGHT, self.height);
+        // Elements have eight bytes at most.
+        let bits = u16::try_from(8 * self.dtype.bytes()).unwrap_or(64);
+        tags.short(tag::BITS, bits);
+        tags.short(tag::COMPRESSION, 1);
+        tags.short(tag::PHOTOMETRIC, 1);
+        if let Some((at, count)) = description {
+            tags.add(tag::DESCRIPTION, 2, count, &place(at, wide));
+        }
+        let starts = list(Box::new(starts), at);
+        tags.add(tag::STRIP_OFFSETS, kind, strips, &starts);
+        tags.short(tag::SAMPLES, 1);
+        tags.long(tag::ROWS_PER_STRIP, self.rows_per_strip);
+        let sizes = list(Box::new(sizes), at + strips * ptr(wide));
+        tags.add(tag::STRIP_BYTES, kind, strips, &sizes);
+        let format = match self.dtype {
+            dtype if dtype.is_float() => 3,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => 2,
+            _ => 1,
+        };
+        tags.short(tag::SAMPLE_FORMAT, format);
+        if wide {
+            block.extend(tags.count.to_ne_bytes());
+        } else {
+            let count = u16::try_from(tags.count).unwrap_or(0);
+            block.extend(count.to_ne_bytes());
+        }
+        block.extend(tags.entries);
+        block
+    }
+}
+
+/// Bytes of a place in the file.
+fn ptr(wide: bool) -> u64 {
+    if wide { 8 } else { 4 }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use warploom_core::Shape;
 
     use super::*;
+    use crate::image::Image;
 
     fn planes(count: u64, height: u64, width: u64) -> Planes {
-        Planes {
-            count,
-            height,
-            width,
-            row: width,
-            rows_per_strip: (STRIP / width).clamp(1, height),
-        }
+        let shape = Shape::new(&[count, height, width]).unwrap();
+        Planes::of(&Header::new(DType::U8, shape))
     }
 
     #[test]
     fn four_gibibytes_are_the_end_of_classic_tiff() {
-        assert!(!planes(4000, 1000, 1000).need_big());
-        assert!(!planes(1, 65_535, 65_535).need_big());
-        assert!(planes(1, 65_536, 65_536).need_big());
-        assert!(planes(9_000_000, 1, 1).need_big());
-        assert!(planes(1 << 40, 1 << 20, 1 << 2).need_big());
-    }
-
-    #[test]
-    fn strips_cover_every_row_once() {
-        let (starts, lengths) = planes(1, 2500, 1000).strips();
-        assert_eq!(starts, [0, 1_048_000, 2_096_000]);
-        assert_eq!(lengths, [1_048_000, 1_048_000, 404_000]);
+        assert!(!planes(4000, 1000, 1000).need_wide(None));
+        assert!(!planes(1, 65_535, 65_535).need_wide(None));
+        assert!(planes(1, 65_536, 65_536).need_wide(None));
+        assert!(planes(22_000_000, 1, 1).need_wide(None));
+        assert!(planes(1 << 30, 1 << 20, 1 << 2).need_wide(None));
     }
 
     #[test]
     fn both_kinds_hold_the_same() {
-        let shape = Shape::new(&[3, 1, 3]).unwrap();
-        let image = Image::new(shape, &[1_u8, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
-        let planes = Planes::of(&image);
-        let mut classic = Cursor::new(Vec::new());
-        write(&mut classic, &image).unwrap();
-        let mut big = Cursor::new(Vec::new());
-        pages::<_, TiffKindBig>(&mut big, &image, &planes, |page, tag, list| {
-            page.write_tag(tag, list)
-        })
-        .unwrap();
-        assert_eq!(classic.get_ref()[2], 42);
-        assert_eq!(big.get_ref()[2], 43);
-        let folder = tempfile::tempdir().unwrap();
-        for (name, bytes) in [("classic.tif", classic), ("big.tif", big)] {
-            let path = folder.path().join(name);
-            std::fs::write(&path, bytes.into_inner()).unwrap();
-            assert_eq!(crate::read(&path).unwrap(), image, "{name}");
+        for dims in [&[3, 1, 3][..], &[2, 2500, 1000], &[1, 5], &[7, 1]] {
+            let shape = Shape::new(dims).unwrap();
+            let mut image = Image::zeroed(DType::U8, shape).unwrap();
+            for (at, byte) in image.bytes_mut().iter_mut().enumerate() {
+                *byte = (at * 7 % 251).to_le_bytes()[0];
+            }
+            let header = Header::new(DType::U8, shape);
+            let text = describe::text(&header);
+            for wide in [false, true] {
+                let mut file = Vec::new();
+                Planes::of(&header)
+                    .write(&mut file, image.bytes(), text.as_deref(), wide)
+                    .unwrap();
+                assert_eq!(file[2], if wide { 43 } else { 42 });
+                let back = crate::read_bytes(Format::Tiff, &file).unwrap();
+                assert_eq!(back, image, "{dims:?} {wide}");
+            }
         }
     }
 }

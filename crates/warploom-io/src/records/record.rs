@@ -1,0 +1,102 @@
+//! One unit of input: a file, a part of one, or several that are gathered.
+
+use std::path::{Path, PathBuf};
+
+use warploom_core::Axis;
+
+use crate::source::Choice;
+
+/// One unit of input.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    pub(super) id: String,
+    pub(super) fields: Vec<(String, String)>,
+    /// What it is put together of, in the order of the gathered axes, the last fastest.
+    pub(super) members: Vec<Member>,
+    /// The axes along which members are gathered, with their extents.
+    pub(super) gathered: Vec<(Axis, u64)>,
+    /// Names along the gathered channel axis.
+    pub(super) channels: Vec<String>,
+}
+
+/// A file, or a part of one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Member {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which image of those it holds.
+    pub choice: Choice,
+    /// Along these axes only this index; they are gone then.
+    pub picks: Vec<(Axis, u64)>,
+}
+
+impl Record {
+    /// A record that is one file.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            id: super::name::safe(stem(&name)),
+            fields: Vec::new(),
+            members: vec![Member::file(path)],
+            gathered: Vec::new(),
+            channels: Vec::new(),
+        }
+    }
+
+    /// What it is called: the same in every run over the same files, and safe as the name of a file,
+    /// with `/` between folders.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The parts of its name that a pattern gave names to.
+    pub fn fields(&self) -> &[(String, String)] {
+        &self.fields
+    }
+
+    /// One of them.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.fields.iter();
+        fields.find_map(|(field, value)| (field == name).then_some(value.as_str()))
+    }
+
+    /// The files that it is put together of.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The first file, by which it is known where something is wrong with it as a whole.
+    pub fn path(&self) -> &Path {
+        self.members
+            .first()
+            .map_or(Path::new(""), |member| &member.path)
+    }
+
+    /// A part of it, with a name of its own.
+    pub(super) fn part(&self, name: &str, change: impl Fn(&mut Member)) -> Self {
+        let mut part = self.clone();
+        part.id = format!("{}_{name}", self.id);
+        for member in &mut part.members {
+            change(member);
+        }
+        part
+    }
+}
+
+impl Member {
+    pub(super) fn file(path: PathBuf) -> Self {
+        Self {
+            path,
+            choice: Choice::default(),
+            picks: Vec::new(),
+        }
+    }
+}
+
+/// A name without what says its format.
+pub(super) fn stem(name: &str) -> &str {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = if stem.is_empty() { name } else { stem };
+    stem.strip_suffix(".ome").unwrap_or(stem)
+}

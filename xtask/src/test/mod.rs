@@ -2,6 +2,7 @@
 
 mod checks;
 mod cuda;
+mod files;
 mod oracle;
 mod report;
 mod stages;

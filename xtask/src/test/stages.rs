@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 
 use super::checks::Checks;
-use super::{Session, Stage, answers, cuda, oracle, surroundings};
+use super::{Session, Stage, answers, cuda, files, oracle, surroundings};
 use crate::artifacts::{Artifacts, Sort};
 use crate::process::{Task, Variables};
 use crate::project::Package;
@@ -79,6 +79,12 @@ pub(super) const STAGES: &[Stage] = &[
         about: "operations against numpy, scipy and scikit-image, devices against the processor",
         quick: false,
         run: oracle::stage,
+    },
+    Stage {
+        name: "files",
+        about: "image files of other programs in ours, and ours in theirs",
+        quick: false,
+        run: files::stage,
     },
     Stage {
         name: "no-gpu",

@@ -1,0 +1,1 @@
+"""Image files of other programs read by us, and ours by them."""

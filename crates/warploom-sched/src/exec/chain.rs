@@ -1,6 +1,9 @@
 //! Who waits for whom, for people.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+
+use warploom_core::Event;
 
 use super::crew::Crew;
 use super::pipeline::Pipeline;
@@ -55,14 +58,24 @@ impl<C: Crew> Pipeline<C> {
                 text.push_str(", which is running on the host");
                 return text;
             };
+            let is_open = |stage: StageId, of: u64| {
+                let ring = self.events[stage.0].len() as u64;
+                let at = usize::try_from(of % ring).unwrap_or(0);
+                let (when, event) = &self.events[stage.0][at];
+                let is_done = |event: &Arc<dyn Event>| event.is_done().unwrap_or(true);
+                *when == of + 1 && !event.as_ref().is_none_or(is_done)
+            };
             let open = wires.waits.iter().find_map(|wait| {
                 let of = generation.checked_sub(u64::from(wait.lag))?;
-                let ring = self.events[wait.stage.0].len() as u64;
-                let at = usize::try_from(of % ring).ok()?;
-                let (when, event) = &self.events[wait.stage.0][at];
-                let is_done = event.as_ref()?.is_done().unwrap_or(true);
-                (*when == of + 1 && !is_done).then_some((wait, of))
+                is_open(wait.stage, of).then_some((wait, of))
             });
+            let mut before = self.plan.queues()[queue].stages.iter();
+            let before = before.find(|other| **other < stage && is_open(**other, generation));
+            if let (None, Some(before)) = (open, before) {
+                stage = *before;
+                let _ = write!(text, " behind {}({generation})", name(stage));
+                continue;
+            }
             let Some((wait, of)) = open else {
                 let queue = &self.plan.queues()[queue].name;
                 let _ = write!(text, ", which is enqueued on {queue} and not done");

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use warploom_core::{
-    Arg, CheckedDevice, DType, DeviceError, GpuBackend, Grid, Kernel, KernelSource, Param,
-    QueueClass, Space,
+    Arg, CheckedDevice, DType, DeviceError, GpuBackend, Grid, Kernel, KernelSource, Param, Space,
 };
 use warploom_sched::{
     DeviceTurn, Fill, HostTurn, How, Payloads, Pipeline, Plan, ResourceId, RunError, RunOptions,

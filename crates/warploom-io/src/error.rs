@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use warploom_core::{Bytes, Code, Coded, nearest};
 
 use crate::format::Format;
+use crate::header::Header;
 use crate::image::ImageError;
 
 /// A file, and what is wrong with it.
@@ -246,6 +247,23 @@ impl Fault {
                 part: part.to_owned(),
                 fault: Box::new(fault),
             },
+        }
+    }
+
+    /// An image that is another than was expected.
+    pub(crate) fn differs(found: &Header, wanted: &Header) -> Self {
+        let words = |header: &Header| {
+            let axes: Vec<String> = header
+                .shape
+                .axes()
+                .iter()
+                .map(|a| format!("{a:?}"))
+                .collect();
+            format!("{} {} ({})", header.shape, header.dtype, axes.concat())
+        };
+        Self::Differs {
+            found: words(found),
+            wanted: words(wanted),
         }
     }
 

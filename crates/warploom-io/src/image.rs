@@ -81,6 +81,41 @@ impl Image {
         })
     }
 
+    /// Moves the elements out. What is left is to be dropped.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            dtype: self.dtype,
+            shape: self.shape,
+            words: std::mem::take(&mut self.words),
+        }
+    }
+
+    /// Makes it one of this type and extent, in the same memory where that is enough; what its elements
+    /// are then is not said.
+    pub(crate) fn become_like(&mut self, dtype: DType, shape: Shape) -> Result<(), ImageError> {
+        let bytes = shape.bytes(dtype);
+        let no_room = || ImageError::Memory {
+            shape,
+            dtype,
+            bytes,
+        };
+        let count = usize::try_from(bytes.div_ceil(8)).map_err(|_| no_room())?;
+        if count > self.words.capacity() {
+            // Not to be copied along, and not to be there twice.
+            self.words = Vec::new();
+            *self = Self::zeroed(dtype, shape)?;
+            return Ok(());
+        }
+        self.words.resize(count, 0);
+        // Nothing is beyond the image but zeros, by which images are compared.
+        if let Some(last) = self.words.last_mut() {
+            *last = 0;
+        }
+        self.dtype = dtype;
+        self.shape = shape;
+        Ok(())
+    }
+
     /// An image of these elements, given in C order.
     pub fn new<T: Element>(shape: Shape, elements: &[T]) -> Result<Self, ImageError> {
         Self::from_bytes(T::DTYPE, shape, cast_slice(elements))

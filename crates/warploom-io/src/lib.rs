@@ -18,6 +18,7 @@
 //! rename. What killed processes leave is found by [`remove_leftovers`].
 #![forbid(unsafe_code)]
 
+mod behind;
 mod draft;
 mod error;
 mod format;
@@ -27,6 +28,7 @@ mod npy;
 mod numbers;
 mod parquet;
 mod png;
+mod prefetch;
 pub mod records;
 mod region;
 mod sink;
@@ -36,12 +38,14 @@ mod table;
 mod tiff;
 mod zarr;
 
+pub use behind::WriteBehind;
 pub use draft::{Sync, remove_leftovers};
 pub use error::{Fault, FileError};
 pub use format::Format;
 pub use header::Header;
 pub use image::{Image, ImageError};
 pub use numbers::Numbers;
+pub use prefetch::{Ahead, Lent, Loaded, Next, Prefetch, Stopper};
 pub use region::Region;
 pub use sink::{
     check_image, check_numbers, check_table, write, write_image, write_numbers, write_table,

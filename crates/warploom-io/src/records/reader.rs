@@ -1,7 +1,6 @@
 //! Reading records: what they are, their pixels, and whether they are the ones of last time.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -65,7 +64,7 @@ impl RecordReader {
             let header = self.member_header(member)?;
             let alike = first.get_or_insert_with(|| header.clone());
             if (alike.dtype, alike.shape) != (header.dtype, header.shape) {
-                return Err(differs(&header, alike).of(&member.path));
+                return Err(Fault::differs(&header, alike).of(&member.path));
             }
             self.read_member(member, out)?;
         }
@@ -81,7 +80,7 @@ impl RecordReader {
     ) -> Result<(), FileError> {
         let header = self.header(record)?;
         if (header.dtype, header.shape) != (expected.dtype, expected.shape) {
-            return Err(differs(&header, expected).of(record.path()));
+            return Err(Fault::differs(&header, expected).of(record.path()));
         }
         self.read_into(record, out)
     }
@@ -251,21 +250,6 @@ impl RecordReader {
 fn padded(number: u64, count: u64) -> String {
     let width = count.saturating_sub(1).to_string().len();
     format!("{number:0width$}")
-}
-
-fn differs(found: &Header, wanted: &Header) -> Fault {
-    let words = |header: &Header| {
-        let mut text = format!("{} {} (", header.shape, header.dtype);
-        for axis in header.shape.axes() {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{axis:?}");
-        }
-        text + ")"
-    };
-    Fault::Differs {
-        found: words(found),
-        wanted: words(wanted),
-    }
 }
 
 /// What a record is whose files are like this one.

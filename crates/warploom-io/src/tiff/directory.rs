@@ -155,6 +155,7 @@ impl Directories {
         }
         at += count_width as u64;
         let bytes = index(count) * entry + pointer;
+        store.peek(at, bytes, what)?;
         self.spend(bytes as u64)?;
         let encoding = self.encoding;
         let table = store.peek(at, bytes, what)?;

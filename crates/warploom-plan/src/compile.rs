@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use warploom_core::Status;
 
+use crate::chain::Expected;
 use crate::diagnostic::{Diagnostic, Problem, Severity};
 use crate::draft::{Draft, info};
 use crate::options::Options;
@@ -27,6 +28,17 @@ pub fn compile(
     status: Option<&Status>,
     options: &Options,
 ) -> Result<ExecutionPlan, Vec<Diagnostic>> {
+    compile_expecting(pipeline, sources, status, options, &[])
+}
+
+/// As [`compile`], of steps that must give what a type says.
+pub(crate) fn compile_expecting(
+    pipeline: &Pipeline,
+    sources: &Sources,
+    status: Option<&Status>,
+    options: &Options,
+    expected: &[(String, Expected)],
+) -> Result<ExecutionPlan, Vec<Diagnostic>> {
     let mut findings = Vec::new();
     let graphs = resolve(pipeline, &sources.record, &mut findings);
     let typed: Vec<Option<Typed<'_>>> = graphs
@@ -42,6 +54,9 @@ pub fn compile(
             typed
         })
         .collect();
+    for graph in typed.iter().flatten() {
+        mistyped(graph, expected, &mut findings);
+    }
     if options.budget == Some(0) || options.depth == Some(0) {
         let message = "a budget of 0 bytes, or a depth of 0 records, holds nothing";
         let finding = Diagnostic::error(Problem::BadBudget, message);
@@ -70,6 +85,21 @@ pub fn compile(
         }
     };
     Ok(placing.plan(sources, card, chosen, reasons, &findings))
+}
+
+/// Tells what is something else than its type says.
+fn mistyped(graph: &Typed<'_>, expected: &[(String, Expected)], findings: &mut Vec<Diagnostic>) {
+    for (name, expected) in expected {
+        let ops = graph.ops.iter();
+        let mut ops = ops.filter(|op| op.name == *name);
+        if let Some(op) = ops.find(|op| !expected.is(op.call.output())) {
+            let value = op.call.output();
+            let message = format!("step `{name}` should give {expected}, and gives {value}");
+            let finding = Diagnostic::error(Problem::WrongValue, message);
+            let help = "the type of this step in the chain is not its operation's";
+            findings.push(finding.step(name).help(help));
+        }
+    }
 }
 
 fn any_error(findings: &[Diagnostic]) -> bool {

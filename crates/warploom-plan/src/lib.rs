@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod chain;
 mod channel;
 mod compile;
 pub mod diagnostic;

@@ -125,14 +125,21 @@ impl<'de> Deserialize<'de> for Name {
 
 /// The known name nearest to `text`, for "did you mean" in errors; `None` when all are far off.
 pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (text.chars().count() / 3).max(1);
+    let length = text.chars().count();
+    let allowed = (length / 3).max(1);
+    // Comparing takes the product of both lengths; nobody mistypes a text of that length.
+    let near = |name: &&str| name.chars().count().abs_diff(length) <= allowed;
     known
         .into_iter()
+        .filter(|name| length <= LONGEST && near(name))
         .map(|name| (edits(text, name), name))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, name)| name)
 }
+
+/// The longest text that may be a mistyped name, in characters.
+const LONGEST: usize = 100;
 
 /// Levenshtein distance; texts here are a few characters long.
 fn edits(a: &str, b: &str) -> usize {

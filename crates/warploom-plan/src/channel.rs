@@ -26,6 +26,17 @@ pub(crate) fn branches(
             continue;
         };
         branched = true;
+        if let Some(input) = pipeline.inputs.first() {
+            let message = format!(
+                "step `{}` branches by {by}, and the pipeline names inputs such as `{}`",
+                step.name, input.name
+            );
+            let finding = Diagnostic::error(Problem::BranchOfInputs, message);
+            let help = "make each chain a step that reads the input of its channel";
+            let finding = finding.step(&step.name.value).at(by.place);
+            findings.push(finding.help(help));
+            continue;
+        }
         if record.channels.is_empty() {
             let message = format!(
                 "step `{}` branches by {by}, and the records have no such axis",

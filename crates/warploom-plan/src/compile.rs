@@ -3,16 +3,22 @@
 use std::collections::BTreeMap;
 
 use warploom_core::Status;
+use warploom_kernels::ImageType;
+use warploom_kernels::flow::ValueKind;
 
 use crate::chain::Expected;
-use crate::diagnostic::{Diagnostic, Problem, Severity};
+use crate::diagnostic::{Diagnostic, Problem, Severity, merge, shortened};
 use crate::draft::{Draft, info};
 use crate::options::Options;
+use crate::output;
 use crate::pipeline::Pipeline;
 use crate::place::Placing;
-use crate::plan::{Estimate, ExecutionPlan, Memory, Placed, Reason, Source, Units, VERSION};
+use crate::plan::{
+    Estimate, ExecutionPlan, Memory, Placed, PlanValue, Reason, Source, Units, VERSION, Variant,
+};
 use crate::resolve::resolve;
 use crate::sources::Sources;
+use crate::stack::stack;
 use crate::target::asks;
 use crate::typed::{Typed, check};
 use crate::world::World;
@@ -41,16 +47,13 @@ pub(crate) fn compile_expecting(
 ) -> Result<ExecutionPlan, Vec<Diagnostic>> {
     let mut findings = Vec::new();
     let graphs = resolve(pipeline, &sources.record, &mut findings);
+    output::check(pipeline, &sources.record, &mut findings);
     let typed: Vec<Option<Typed<'_>>> = graphs
         .iter()
         .map(|graph| {
             let mut found = Vec::new();
             let typed = check(pipeline, graph, sources, &mut found);
-            for finding in found {
-                if !findings.contains(&finding) {
-                    findings.push(finding);
-                }
-            }
+            merge(&mut findings, found);
             typed
         })
         .collect();
@@ -111,7 +114,26 @@ fn any_error(findings: &[Diagnostic]) -> bool {
 fn sorted(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     assert!(any_error(&findings), "I10: a refusal without a reason");
     findings.sort_by_key(|finding| (finding.severity, finding.place));
-    findings
+    shortened(findings)
+}
+
+/// A variant whose images are stacked when it saw planes of stacks.
+fn put_together(mut variant: Variant, planes: u64) -> Variant {
+    for output in &mut variant.outputs {
+        let value = variant
+            .values
+            .iter()
+            .find(|value| value.name == output.value);
+        output.planes = planes;
+        if let Some(ValueKind::Image(image)) = value.map(PlanValue::kind)
+            && planes > 1
+            && let Ok(one) = stack(&[image])
+        {
+            let [_, y, x] = one.dims;
+            output.whole = ImageType::stack(one.dtype, planes, y, x).to_string();
+        }
+    }
+    variant
 }
 
 impl Placing<'_, '_> {
@@ -193,7 +215,11 @@ impl Placing<'_, '_> {
                 limit: draft.paced.1,
                 measured: draft.measured,
             },
-            variants: draft.variants,
+            variants: draft
+                .variants
+                .into_iter()
+                .map(|variant| put_together(variant, planes))
+                .collect(),
             reasons,
             warnings: findings.iter().map(ToString::to_string).collect(),
         }

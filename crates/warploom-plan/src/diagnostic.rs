@@ -1,5 +1,6 @@
 //! What is wrong with a pipeline, for people and for programs: all of it at once.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -158,6 +159,32 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// The most findings that are told; whoever has more to mend begins with these.
+pub(crate) const MOST: usize = 100;
+
+/// Adds findings that are not there yet: most of what is wrong with one branch is wrong with all.
+pub(crate) fn merge(findings: &mut Vec<Diagnostic>, found: Vec<Diagnostic>) {
+    let key = |finding: &Diagnostic| (finding.code, finding.place, finding.message.clone());
+    let mut known: BTreeSet<_> = findings.iter().map(key).collect();
+    for finding in found {
+        if known.insert(key(&finding)) {
+            findings.push(finding);
+        }
+    }
+}
+
+/// The first of them, and how many more there are.
+pub(crate) fn shortened(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let more = findings.len().saturating_sub(MOST);
+    findings.truncate(MOST);
+    if let Some(last) = findings.last_mut()
+        && more > 0
+    {
+        last.notes.push(format!("and {more} more findings"));
+    }
+    findings
+}
+
 macro_rules! problems {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal, $page:literal;)*) => {
         /// What the compiler can find. Each has a page for `warploom explain`.
@@ -236,6 +263,8 @@ problems! {
     NoItem = 316, "`item` is the name of a number or its position from 0, as the page of the operation lists them.";
     /// A record that the pipeline cannot take. (WL0317)
     RecordMismatch = 317, "The pipeline names channels or axes that the records do not have.";
+    /// Branches beside named inputs. (WL0318)
+    BranchOfInputs = 318, "A step that branches by channel runs once for each channel of a record, with one image called `image`. `[inputs]` gives several channels to one run. A pipeline does the one or the other; steps that read a named input are the branch of that channel.";
     /// A kind of memory that does not exist. (WL0321)
     UnknownMemory = 321, "`memory` names a kind of memory, such as `host`, `cuda.device` or `opencl.device`, or a name people know from elsewhere: numpy, cupy, torch, tensorflow, jax, pyclesperanto.";
     /// Backends that are needed and not there. (WL0322)

@@ -56,7 +56,7 @@ impl ExecutionPlan {
                 let _ = writeln!(
                     text,
                     "  writes {}: {} to {file}",
-                    output.value, output.gives
+                    output.value, output.whole
                 );
             }
         }

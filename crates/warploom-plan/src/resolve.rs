@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::channel::{branches, inputs, normal};
-use crate::diagnostic::{Diagnostic, Place, Problem};
+use crate::diagnostic::{Diagnostic, MOST, Place, Problem, merge};
 use crate::pipeline::{Argument, At, OpUse, Pipeline, Step, Work};
 use crate::sources::Record;
 use warploom_core::nearest;
@@ -71,7 +71,15 @@ pub(crate) fn resolve<'p>(
     let names = Names::of(pipeline, findings);
     let inputs = inputs(pipeline, record, findings);
     let branches = branches(pipeline, record, findings);
-    let before = findings.len();
+    for step in &pipeline.steps {
+        if matches!(&step.work, Work::Chain(ops) if ops.is_empty()) {
+            let message = format!("step `{}` has no operation", step.name);
+            let finding = Diagnostic::error(Problem::MissingField, message);
+            let help = "name one with `op`, or several with `chain`";
+            let finding = finding.step(&step.name.value).at(step.name.place);
+            findings.push(finding.help(help));
+        }
+    }
     let mut graphs = Vec::new();
     for channel in branches {
         let mut found = Vec::new();
@@ -83,12 +91,7 @@ pub(crate) fn resolve<'p>(
         }
         .graph(&inputs);
         graphs.extend(graph);
-        // Most of what is wrong with one branch is wrong with all.
-        for finding in found {
-            if !findings[before..].contains(&finding) {
-                findings.push(finding);
-            }
-        }
+        merge(findings, found);
     }
     graphs
 }
@@ -152,7 +155,10 @@ impl<'p> Names<'p> {
         if found.is_none() {
             let message = format!("there is no step, input or constant `{name}`");
             let finding = Diagnostic::error(Problem::UnknownName, message).at(name.place);
-            let finding = if let Some(near) = nearest(&name.value, self.of.keys().copied()) {
+            // Looking for what was meant takes long where there are many names and many slips.
+            let look = findings.len() < MOST;
+            let names = self.of.keys().copied().filter(|_| look);
+            let finding = if let Some(near) = nearest(&name.value, names) {
                 finding.help(format!("did you mean `{near}`?"))
             } else {
                 let known: Vec<&str> = self.of.keys().copied().take(20).collect();

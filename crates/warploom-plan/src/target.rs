@@ -6,7 +6,7 @@ use warploom_core::memory::{MemoryKind, WELL_KNOWN};
 use warploom_core::{BackendId, BackendState, DeviceId, PhysicalDevice, Status, Survey};
 use warploom_kernels::op::Backends;
 
-use crate::diagnostic::{Diagnostic, Place, Problem};
+use crate::diagnostic::{Diagnostic, Place, Problem, merge};
 use crate::pipeline::{Pipeline, Whereabouts};
 use crate::typed::Typed;
 use warploom_core::nearest;
@@ -66,13 +66,8 @@ pub(crate) fn asks(
         all.push(asks);
     }
     // A step with several operations would say everything several times.
-    let mut told: Vec<Diagnostic> = Vec::new();
-    for finding in findings.drain(before..) {
-        if !told.contains(&finding) {
-            told.push(finding);
-        }
-    }
-    findings.extend(told);
+    let said = findings.split_off(before);
+    merge(findings, said);
     missing.tell(status, findings);
     if findings.len() > before {
         return None;

@@ -67,6 +67,16 @@ pub(crate) fn check<'p>(
     sources: &Sources,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Typed<'p>> {
+    let record = sources.record.image();
+    let whole = std::iter::once(&record).chain(sources.constants.values());
+    for image in whole {
+        if !countable(image) {
+            let message = format!("images of {image} have more bytes than can be counted");
+            let finding = Diagnostic::error(Problem::RecordMismatch, message);
+            findings.push(finding.help("take images apart before, or correct the extents"));
+            return None;
+        }
+    }
     let (unit, _) = sources.record.unit(pipeline.foreach);
     let inputs = graph.inputs.iter();
     let constants = constants(pipeline, sources, findings);
@@ -79,7 +89,7 @@ pub(crate) fn check<'p>(
         ops: Vec::new(),
         outputs: Vec::new(),
     };
-    if unit.pixels() == 0 {
+    if record.pixels() == 0 {
         let Record { dims, .. } = sources.record;
         let message = format!("the records have no pixels: their extents are {dims:?}");
         findings.push(Diagnostic::error(Problem::RecordMismatch, message));
@@ -114,6 +124,16 @@ pub(crate) fn check<'p>(
         typed.outputs.push((of, write.value.clone(), name.clone()));
     }
     whole.then_some(typed)
+}
+
+/// Do the bytes of an image, and sums of many such, fit a number?
+fn countable(image: &ImageType) -> bool {
+    let bytes = image.dtype.bytes();
+    let all = image
+        .dims
+        .iter()
+        .try_fold(bytes, |all, extent| all.checked_mul(*extent));
+    all.is_some_and(|all| all < 1 << 48)
 }
 
 fn constants(

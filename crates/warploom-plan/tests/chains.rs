@@ -146,7 +146,10 @@ where
 /// With values for the parameters that have no default.
 fn with_needed<In, Out>(name: &str, mut step: op::Op<In, Out>) -> op::Op<In, Out> {
     let info = ops().find(|op| op.name == name).unwrap();
-    for param in info.params().filter(|param| param.fallback == Fallback::Required) {
+    for param in info
+        .params()
+        .filter(|param| param.fallback == Fallback::Required)
+    {
         step = match param.name {
             "q" if name == "percentiles" => step.with("q", [1_i64, 99]),
             "type" => step,

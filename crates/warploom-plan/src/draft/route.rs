@@ -144,6 +144,8 @@ impl Drafting<'_, '_> {
                 of: step.clone(),
                 value: self.graph.name(*of).to_owned(),
                 gives: self.graph.value(*of).to_string(),
+                planes: 1,
+                whole: self.graph.value(*of).to_string(),
                 file: (!file.is_empty()).then(|| file.clone()),
             });
         }

@@ -9,7 +9,7 @@ use toml::de::DeTable;
 
 pub use schema::schema;
 
-use crate::diagnostic::{Diagnostic, Place, Problem};
+use crate::diagnostic::{Diagnostic, Place, Problem, shortened};
 use crate::pipeline::{Constant, Foreach, Input, Math, Output, Pipeline, Policy};
 use field::{INPUT, OUTPUT, PIPELINE, STRICT};
 use reader::{Findings, Node, key, place};
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Pipeline, Vec<Diagnostic>> {
         Ok(pipeline)
     } else {
         findings.0.sort_by_key(|finding| finding.place);
-        Err(findings.0)
+        Err(shortened(findings.0))
     }
 }
 

@@ -124,8 +124,12 @@ pub struct Written {
     pub of: String,
     /// Which value.
     pub value: String,
-    /// What it is.
+    /// What it is, of one unit.
     pub gives: String,
+    /// Units whose results make one: planes are stacked, tables and numbers follow each other.
+    pub planes: u64,
+    /// What it is, of a record.
+    pub whole: String,
     /// Where it goes; nowhere when the caller takes it.
     pub file: Option<String>,
 }

@@ -110,17 +110,17 @@ fn outcome(text: &str) -> String {
 #[case::output(
     "output",
     "[[step]]\nop = \"sqrt\"",
-    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\""
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{channel}a.tif\""
 )]
 #[case::of(
     "of",
-    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"",
-    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"abs\"\nwrite = \"a.tif\""
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{channel}a.tif\"",
+    "[[step]]\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\n[[output]]\nof = \"abs\"\nwrite = \"{channel}a.tif\""
 )]
 #[case::write(
     "write",
-    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"",
-    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"b.tif\""
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{channel}a.tif\"",
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{channel}b.tif\""
 )]
 #[case::op(
     "op",

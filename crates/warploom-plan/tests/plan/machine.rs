@@ -67,7 +67,19 @@ fn report(name: &str, reason: Option<&str>) -> BackendReport {
 /// A machine with these devices; backends without one are absent.
 pub(crate) fn machine(devices: impl IntoIterator<Item = DeviceInfo>) -> Status {
     let devices: Vec<DeviceInfo> = devices.into_iter().collect();
-    let has = |name: &str| devices.iter().any(|d| d.id.backend.as_str() == name);
+    let backends = devices.iter().map(|device| device.id.backend.to_string());
+    let backends: Vec<String> = backends.collect();
+    let backends: Vec<&str> = backends.iter().map(String::as_str).collect();
+    machine_with(&backends, devices)
+}
+
+/// A machine with these drivers, whether or not they list a device.
+pub(crate) fn machine_with(
+    drivers: &[&str],
+    devices: impl IntoIterator<Item = DeviceInfo>,
+) -> Status {
+    let devices: Vec<DeviceInfo> = devices.into_iter().collect();
+    let has = |name: &str| drivers.contains(&name);
     let why = |name: &str| match name {
         "cuda" => "libcuda.so.1 is not installed",
         "opencl" => "no OpenCL loader is installed",

@@ -3,10 +3,13 @@
 
 mod assignment;
 mod batch;
+mod judge;
 mod language;
 mod machine;
 mod memory;
+mod patterns;
 mod plans;
 mod refusals;
 mod steady;
 mod tiles;
+mod values;

@@ -62,6 +62,10 @@ refusals! {
     wl0315_not_late: "[[step]]\nname = \"t\"\nop = \"totals\"\n[[step]]\nop = \"gaussian\"\ninput = \"image\"\nsigma = { from = \"t\", item = \"mean\" }";
     wl0316_no_item: "[[step]]\nname = \"t\"\nop = \"totals\"\n[[step]]\nop = \"greater\"\ninput = \"image\"\nvalue = { from = \"t\", item = \"meen\" }";
     wl0317_record_mismatch: "[inputs.dna]\nchannel = 7\n[[step]]\nop = \"sqrt\"";
+    wl0304_empty_chain: "[[step]]\nname = \"a\"\nchain = []";
+    wl0305_one_file_for_two: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a.tif\"";
+    wl0308_unknown_blank: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{wel}-a.tif\"";
+    wl0310_outside: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"../{record}.tif\"";
     wl0321_unknown_memory: "[[step]]\nop = \"sqrt\"\nmemory = \"cuppy\"";
     wl0322_missing_backend: "backend = \"opencl\"\n[[step]]\nop = \"sqrt\"";
     wl0325_contradiction: "[[step]]\nop = \"sqrt\"\nmemory = \"cupy\"\nbackend = \"opencl\"";
@@ -86,6 +90,62 @@ fn wl0313_branch_keys() {
     let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
     insta::assert_snapshot!(refused_of(text, &sources, &Options::default()));
     insta::assert_snapshot!(refused(text));
+}
+
+#[test]
+fn wl0305_one_file_for_two_channels() {
+    let text = "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{record}.tif\"";
+    let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
+    insta::assert_snapshot!(refused_of(text, &sources, &Options::default()));
+}
+
+#[test]
+fn wl0318_branch_of_inputs() {
+    let text = "[inputs.dna]\nchannel = 1\n[[step]]\nname = \"a\"\n[step.branch]\nby = \"channel\"\n1 = [\"sqrt\"]\n2 = []";
+    let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
+    insta::assert_snapshot!(refused_of(text, &sources, &Options::default()));
+}
+
+#[test]
+fn wl0329_more_than_a_device_gives_in_one_piece() {
+    use crate::machine::opencl;
+    let refuse = |limit: fn(&mut warploom_core::DeviceInfo)| {
+        let mut card = opencl(0, 0, GIB);
+        limit(&mut card);
+        let status = machine([cpu(), card]);
+        let text = "strict = \"no-host-copy\"\n[[step]]\nop = \"sqrt\"";
+        let pipeline = Pipeline::from_toml(text).unwrap();
+        let sources = Sources::plane(DType::F32, 1024, 1024);
+        let refusal = compile(&pipeline, &sources, Some(&status), &Options::default());
+        told(text, &refusal.unwrap_err())
+    };
+    insta::assert_snapshot!(refuse(|card| card.limits.max_alloc = 1 << 22));
+    insta::assert_snapshot!(refuse(|card| card.limits.max_binding = 1 << 21));
+}
+
+#[test]
+fn records_that_cannot_be_counted_are_refused() {
+    let text = "[[step]]\nop = \"sqrt\"";
+    for sources in [
+        Sources::plane(DType::F64, u64::MAX, u64::MAX),
+        Sources::stack(DType::U8, 1 << 20, 1 << 20, 1 << 20),
+        Sources::plane(DType::U8, 0, 5),
+    ] {
+        let said = refused_of(text, &sources, &Options::default());
+        assert!(said.contains("WL0317"), "{said}");
+    }
+    // Countable, but more than an operation takes.
+    let sources = Sources::plane(DType::U8, 1 << 20, 1 << 20);
+    let said = refused_of(text, &sources, &Options::default());
+    assert!(said.contains("WL06"), "{said}");
+}
+
+#[test]
+fn more_findings_than_anybody_reads_are_counted() {
+    let text = "[[step]]\nname = \"a\"\nop = \"sqrt\"\ninput = \"nobody\"\n".repeat(500);
+    let said = refused(&text);
+    assert_eq!(said.matches("error[").count(), 100);
+    assert!(said.contains("and 899 more findings"), "{said}");
 }
 
 #[test]

@@ -5,12 +5,79 @@
     reason = "a test that panics has failed, which is what is meant"
 )]
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use warploom_io::{Fault, Format, Image, read_bytes};
+use proptest::test_runner::RngSeed;
+use warploom_io::{Fault, Format, Image, Source, read_bytes};
+
+/// Remembers the largest piece of memory that this thread asked for.
+struct Watched;
+
+thread_local! {
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
+}
+
+fn note(size: usize) {
+    // Threads that end ask for memory, too, and have no place to remember it.
+    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(size)));
+}
+
+// SAFETY: every call goes to the system's allocator as it is; noting a number does not allocate.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size);
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.realloc(old, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+/// The largest piece of memory that something asked for.
+fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
+    LARGEST.with(|largest| largest.set(0));
+    let result = work();
+    (LARGEST.with(Cell::get), result)
+}
+
+/// What a file of so many bytes may make us ask for: what the greediest codec makes of it, or a buffer
+/// for reading.
+fn justified(length: usize) -> usize {
+    (length << 15) + (1 << 20)
+}
+
+/// So many cases, always the same ones: what fails here fails everywhere.
+fn fixed(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(20_261_116),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
 
 /// The valid files that are changed here.
 fn seeds() -> &'static [(PathBuf, Vec<u8>)] {
@@ -73,7 +140,7 @@ fn files_cut_anywhere_are_errors() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(fixed(10_000))]
 
     #[test]
     fn changed_files_are_errors_or_images(
@@ -89,8 +156,118 @@ proptest! {
             let value = match value % 4 { 0 => 0, 1 => 0xff, _ => value };
             bytes[place.index(reach)] = value;
         }
-        let outcome = read(&path, &bytes);
+        let (asked, outcome) = largest(|| read(&path, &bytes));
         prop_assert!(is_sensible(&outcome), "{outcome:?}");
+        prop_assert!(asked <= justified(bytes.len()), "{asked} bytes for {}", path.display());
+    }
+
+    /// Texts and lists that files are made of, in places where they do not belong.
+    #[test]
+    fn mixed_files_are_errors_or_images(
+        at in any::<prop::sample::Index>(),
+        other in any::<prop::sample::Index>(),
+        from in any::<prop::sample::Index>(),
+        to in any::<prop::sample::Index>(),
+        length in 1_usize..200,
+        inserts: bool,
+    ) {
+        let seeds = seeds();
+        let (path, mut bytes) = seeds[at.index(seeds.len())].clone();
+        let (_, other) = &seeds[other.index(seeds.len())];
+        let from = from.index(other.len());
+        let piece = &other[from..other.len().min(from + length)];
+        let to = to.index(bytes.len());
+        let end = if inserts { to } else { bytes.len().min(to + piece.len()) };
+        bytes.splice(to..end, piece.iter().copied());
+        let (asked, outcome) = largest(|| read(&path, &bytes));
+        prop_assert!(is_sensible(&outcome), "{outcome:?}");
+        prop_assert!(asked <= justified(bytes.len()), "{asked} bytes for {}", path.display());
+    }
+}
+
+/// Files with their contents.
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+/// The folders of Zarr's that are changed here, as their files.
+fn zarr_seeds() -> &'static [Files] {
+    static SEEDS: LazyLock<Vec<Files>> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/zarr");
+        let mut arrays: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        arrays.sort();
+        let load = |array: &PathBuf| {
+            let mut files = Vec::new();
+            list(array, array, &mut files);
+            files.sort();
+            files
+        };
+        arrays.iter().map(load).collect()
+    });
+    &SEEDS
+}
+
+fn list(root: &Path, folder: &Path, files: &mut Files) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            list(root, &path, files);
+        } else {
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            files.push((name, fs::read(&path).unwrap()));
+        }
+    }
+}
+
+/// Opens and reads a folder, unless what it claims is more than a test wants to have.
+fn read_folder(folder: &Path) -> Result<(), String> {
+    let mut source = Source::open(folder).map_err(|error| error.to_string())?;
+    if source.header().bytes() > 1 << 24 {
+        return Ok(());
+    }
+    source.read().map(drop).map_err(|error| error.to_string())
+}
+
+proptest! {
+    #![proptest_config(fixed(600))]
+
+    #[test]
+    fn changed_folders_are_errors_or_images(
+        at in any::<prop::sample::Index>(),
+        file in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        digits: bool,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let array = folder.path().join("a.zarr");
+        let seeds = zarr_seeds();
+        let files = &seeds[at.index(seeds.len())];
+        let chosen = file.index(files.len());
+        let mut length = 0;
+        for (number, (name, bytes)) in files.iter().enumerate() {
+            let mut bytes = bytes.clone();
+            if number == chosen {
+                for (place, value) in &changes {
+                    let place = place.index(bytes.len());
+                    // Numbers of a description that are other numbers get farther than nonsense.
+                    bytes[place] = match bytes[place] {
+                        b'0'..=b'9' if digits => b'0' + value % 10,
+                        _ => *value,
+                    };
+                }
+                if let Some(cut) = &cut {
+                    bytes.truncate(cut.index(bytes.len()));
+                }
+            }
+            length += bytes.len();
+            let path = array.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let (asked, outcome) = largest(|| read_folder(&array));
+        prop_assert!(asked <= justified(length).max(1 << 25), "{asked} bytes: {outcome:?}");
     }
 }
 

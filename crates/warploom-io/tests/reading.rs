@@ -4,11 +4,12 @@
     reason = "a test that panics has failed, which is what is meant"
 )]
 
+use std::fs;
 use std::path::PathBuf;
 
 use rstest::rstest;
 use warploom_core::{Axis, Coded as _, DType, Shape};
-use warploom_io::{FileError, Image, read};
+use warploom_io::{FileError, Image, Region, Source, read};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -105,6 +106,18 @@ fn every_type_is_read(
 #[case("packbits.tif", DType::U16, &[2, 20, 30])]
 #[case("zstd.tif", DType::U16, &[2, 20, 30])]
 #[case("thumbnail.tif", DType::U8, &[20, 30])]
+#[case("ome-order.tif", DType::U16, &[2, 3, 2, 5, 7])]
+#[case("imagej-order.tif", DType::U16, &[2, 3, 2, 5, 7])]
+#[case("bigtiff-tiles.tif", DType::I16, &[2, 40, 50])]
+#[case("lzw-predictor-f8.tif", DType::F64, &[20, 30])]
+#[case("zarr/plain.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/gzip.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/blosc-blosclz.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/blosc-lz4.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/blosc-zlib.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/blosc-zstd.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/shards.zarr", DType::U16, &[3, 20, 30])]
+#[case("zarr/turned.zarr", DType::U16, &[3, 20, 30])]
 #[case("plane-u1.png", DType::U8, &[5, 7])]
 #[case("gray-rgb.png", DType::U8, &[5, 7])]
 #[case("gray-rgba.png", DType::U8, &[5, 7])]
@@ -112,6 +125,80 @@ fn every_type_is_read(
 #[case("gray-palette.png", DType::U8, &[5, 7])]
 fn layouts_are_read(#[case] name: &str, #[case] dtype: DType, #[case] dims: &[u64]) {
     holds_the_ramp(&load(name).unwrap(), dtype, dims);
+}
+
+/// Every file that is read, in this folder and the one of Zarr's.
+fn readable() -> Vec<PathBuf> {
+    let entries = |folder: PathBuf| {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
+    let mut paths: Vec<PathBuf> = entries(data(""))
+        .chain(entries(data("zarr")))
+        .filter(|path| read(path).is_ok())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// What was read in parts is what was read whole, for every format and every part.
+#[test]
+fn parts_are_parts_of_the_whole() {
+    let mut state = 1_u64;
+    let mut any = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let paths = readable();
+    assert!(paths.len() > 60);
+    for path in paths {
+        let whole = read(&path).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        assert_eq!(source.header().shape, *whole.shape());
+        assert_eq!(source.header().bytes(), whole.bytes().len() as u64);
+        let dims = whole.shape().dims();
+        if whole.shape().elements() == 0 {
+            continue;
+        }
+        let element = usize::try_from(whole.dtype().bytes()).unwrap();
+        for _ in 0..20 {
+            let start: Vec<u64> = dims.iter().map(|extent| any(*extent)).collect();
+            let room = dims.iter().zip(&start);
+            let extent: Vec<u64> = room
+                .map(|(extent, start)| 1 + any(extent - start))
+                .collect();
+            let region = Region::new(&start, &extent).unwrap();
+            let count = usize::try_from(region.elements()).unwrap();
+            let mut part = vec![0xaa; count * element];
+            source.read_into(&region, &mut part).unwrap();
+            let mut at = vec![0; dims.len()];
+            for got in part.chunks_exact(element) {
+                let place =
+                    (0..dims.len()).fold(0, |sum, axis| sum * dims[axis] + start[axis] + at[axis]);
+                let place = usize::try_from(place).unwrap() * element;
+                let wanted = &whole.bytes()[place..place + element];
+                assert_eq!(got, wanted, "{} {start:?} {extent:?}", path.display());
+                for axis in (0..dims.len()).rev() {
+                    at[axis] += 1;
+                    if at[axis] < extent[axis] {
+                        break;
+                    }
+                    at[axis] = 0;
+                }
+            }
+        }
+        let beyond: Vec<u64> = dims.iter().map(|extent| extent + 1).collect();
+        let region = Region::new(&vec![0; dims.len()], &beyond).unwrap();
+        let error = source.read_into(&region, &mut []).unwrap_err();
+        assert_eq!(error.code().to_string(), "WL0717");
+        let error = source
+            .read_into(&Region::whole(whole.shape()), &mut [])
+            .unwrap_err();
+        assert_eq!(error.code().to_string(), "WL0726");
+    }
 }
 
 #[test]

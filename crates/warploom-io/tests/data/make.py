@@ -1,15 +1,18 @@
 """Makes the files in this folder: what NumPy, tifffile and Pillow write.
 
-Needs numpy, tifffile, imagecodecs and pillow. The tests know each pixel: element number i of an
+Needs numpy, tifffile, imagecodecs, pillow and zarr. The tests know each pixel: element number i of an
 array is i * 37 + 11, modulo 251; floats are a quarter of that, signed numbers that minus 125.
 """
 
+import shutil
 from pathlib import Path
 
 import numpy
 import tifffile
+import zarr
 from numpy.lib import format as npy
 from PIL import Image
+from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, TransposeCodec
 
 HERE = Path(__file__).parent
 
@@ -86,6 +89,29 @@ def make_tif():
              colormap=ramp((3, 256), "u2"))
     save_tif("truncated-pages", ramp((3, 5, 7), "u2"), truncate=True)
     save_tif("volume", ramp((16, 16, 16), "u1"), volumetric=True, tile=(16, 16, 16))
+    hyperstack = ramp((2, 3, 2, 5, 7), "u2")
+    save_tif("ome-order", hyperstack.transpose(2, 0, 1, 3, 4), ome=True, metadata={"axes": "ZTCYX"})
+    save_tif("imagej-order", hyperstack.transpose(0, 2, 1, 3, 4), imagej=True, metadata={"axes": "TZCYX"})
+    save_tif("bigtiff-tiles", ramp((2, 40, 50), "i2"), bigtiff=True, byteorder=">", tile=(16, 16),
+             compression="zlib", predictor=2)
+    save_tif("lzw-predictor-f8", ramp((20, 30), "f8"), compression="lzw", predictor=3)
+
+
+def make_zarr():
+    shutil.rmtree(HERE / "zarr", ignore_errors=True)
+
+    def save(name, **options):
+        array = ramp((3, 20, 30), "u2")
+        path = HERE / "zarr" / f"{name}.zarr"
+        stored = zarr.create_array(path, shape=array.shape, dtype=array.dtype, chunks=(3, 10, 30), zarr_format=3, **options)
+        stored[...] = array
+
+    save("plain")
+    save("gzip", compressors=GzipCodec())
+    for codec, shuffle in [("blosclz", "bitshuffle"), ("lz4", "shuffle"), ("zlib", "noshuffle"), ("zstd", "shuffle")]:
+        save(f"blosc-{codec}", compressors=BloscCodec(cname=codec, shuffle=shuffle))
+    save("shards", shards=(3, 20, 30))
+    save("turned", filters=TransposeCodec(order=(2, 0, 1)), compressors=Crc32cCodec())
 
 
 def make_png():
@@ -114,3 +140,4 @@ def make_png():
 make_npy()
 make_tif()
 make_png()
+make_zarr()

@@ -17,7 +17,11 @@ use crate::process::Task;
 use crate::project::Project;
 
 /// A group's name and the package whose `bench_*` examples are in it.
-const GROUPS: &[(&str, &str)] = &[("contract", "warploom-core"), ("plan", "warploom-plan")];
+const GROUPS: &[(&str, &str)] = &[
+    ("contract", "warploom-core"),
+    ("plan", "warploom-plan"),
+    ("sched", "warploom-sched"),
+];
 
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
@@ -36,6 +40,16 @@ const TARGETS: &[(&str, f64)] = &[
     ("plan_batch_10000_ms", 1_000.0),
     ("deal_ours_worst_ratio", 1.10),
     ("layout_mean_ratio", 1.05),
+    ("sched_batch_us", 5.0),
+    ("sched_task_ns", 100.0),
+    ("sched_slot_ns", 200.0),
+    ("sched_wake_ratio", 1.2),
+    // 0.97 of the ideal.
+    ("sched_overlap_2_slots_ratio", 1.031),
+    ("sched_overlap_3_slots_ratio", 1.031),
+    ("sched_overlap_4_slots_ratio", 1.031),
+    ("sched_overlap_busy_ratio", 1.031),
+    ("sched_plan_us", 50_000.0),
 ];
 
 /// One measured number; less is better.

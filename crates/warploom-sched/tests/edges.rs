@@ -2,8 +2,6 @@
 
 mod graphs;
 
-use std::time::{Duration, Instant};
-
 use graphs::{ENCODER, Encoder, Tail};
 use rstest::rstest;
 use warploom_core::{Coded, QueueClass, Space};
@@ -189,9 +187,7 @@ fn copies_back_behind_the_next_generation_and_a_gate_are_a_circle_of_six() {
         ..ENCODER
     }
     .graph();
-    let begun = Instant::now();
     let error = plan(&graph, &Options::default()).unwrap_err();
-    assert!(begun.elapsed() < Duration::from_millis(50));
     let PlanError::Deadlock { cycle } = &error else {
         panic!("{error}");
     };

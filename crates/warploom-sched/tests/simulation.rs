@@ -86,7 +86,7 @@ fn the_encoder_runs_as_fast_as_the_model_says() {
 #[test]
 fn random_graphs_run_as_fast_as_the_model_says() {
     let (mut planned, mut worst) = (0, 0.0_f64);
-    for seed in 0..150 {
+    for seed in 0..80 {
         let graph = random(seed);
         let Ok(plan) = plan(&graph, &Options::default()) else {
             continue;
@@ -105,7 +105,7 @@ fn random_graphs_run_as_fast_as_the_model_says() {
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"))
                 .wall
         };
-        let measured = (wall(140).as_secs_f64() - wall(40).as_secs_f64()) / 100.0 * 1e9;
+        let measured = (wall(120).as_secs_f64() - wall(40).as_secs_f64()) / 80.0 * 1e9;
         let said = plan.period().map_or(0.0, warploom_sched::Period::nanos);
         let off = (measured / said - 1.0).abs();
         worst = worst.max(off);
@@ -115,21 +115,21 @@ fn random_graphs_run_as_fast_as_the_model_says() {
             plan.explanation()
         );
     }
-    assert!(planned > 100, "{planned}");
+    assert!(planned > 50, "{planned}");
     println!("{planned} graphs, at most {:.3} % off", worst * 100.0);
 }
 
 #[test]
 fn random_graphs_give_the_same_bytes_at_every_depth_and_seed() {
     let mut runs = 0;
-    for seed in 0..120 {
+    for seed in 0..60 {
         let graph = random(seed);
         let mut first: Option<Vec<_>> = None;
         for depth in 1..=4 {
             let Ok(plan) = plan(&graph, &Options::default().with_depth(depth)) else {
                 continue;
             };
-            for round in 0..6 {
+            for round in 0..4 {
                 let ran = run_seeded(&plan, round, 9, true);
                 if let Err(error) = &ran.result {
                     panic!("graph {seed} depth {depth} round {round}: {error}");
@@ -142,5 +142,5 @@ fn random_graphs_give_the_same_bytes_at_every_depth_and_seed() {
             }
         }
     }
-    assert!(runs > 1500, "{runs}");
+    assert!(runs > 500, "{runs}");
 }

@@ -20,7 +20,7 @@ pub use error::{LeaseError, Race, RunError, StageError};
 pub use options::RunOptions;
 pub use payload::{DeviceWork, Fill, HostWork, Payloads};
 pub use pipeline::Pipeline;
-pub use pool::{Pool, ReadLease, WriteLease};
+pub use pool::{Hold, Pool, ReadLease, WriteLease};
 pub use report::{Command, EdgeCount, Summary};
 pub use threads::{DRIVER, Threads};
 pub use turn::{Batch, DeviceTurn, HostTurn, Use};

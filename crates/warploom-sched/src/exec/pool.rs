@@ -1,7 +1,7 @@
 //! Slots: made once, handed out by generation.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use warploom_core::{Buffer, CheckedDevice, MemoryKind, Slice, Space};
 
@@ -25,25 +25,48 @@ struct Ring {
     name: String,
     slots: Vec<Slot>,
     /// How often a generation is written and read.
-    writes: u32,
-    reads: u32,
+    writes: u64,
+    reads: u64,
 }
 
 #[derive(Debug)]
 struct Slot {
     slice: Slice,
-    state: Mutex<State>,
+    state: AtomicU64,
 }
 
 /// What is in a slot, as far as the host has handed it out. When the device is done with it is not
 /// known here: that is what events are for.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// Packed into a word, because every turn of every stage looks at it: the generation, counted from
+/// 1 and 0 before the first, how often it is still to be written and read, and how many use it now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct State {
-    /// Generation, counted from 1; 0 before the first.
     generation: u64,
-    writes_left: u32,
-    reads_left: u32,
-    in_use: u32,
+    writes_left: u64,
+    reads_left: u64,
+    in_use: u64,
+}
+
+/// Bits of a count; a generation has the rest.
+const COUNT_BITS: u32 = 12;
+const COUNT_MOST: u64 = (1 << COUNT_BITS) - 1;
+const GENERATION_MOST: u64 = (1 << (64 - 3 * COUNT_BITS)) - 1;
+
+impl State {
+    fn unpack(word: u64) -> Self {
+        Self {
+            generation: word >> (3 * COUNT_BITS),
+            writes_left: word >> (2 * COUNT_BITS) & COUNT_MOST,
+            reads_left: word >> COUNT_BITS & COUNT_MOST,
+            in_use: word & COUNT_MOST,
+        }
+    }
+
+    fn pack(self) -> u64 {
+        let counts = self.writes_left << COUNT_BITS | self.reads_left;
+        self.generation << (3 * COUNT_BITS) | counts << COUNT_BITS | self.in_use
+    }
 }
 
 #[derive(Debug)]
@@ -92,7 +115,7 @@ impl Pool {
                 let range = from..from + resource.bytes.max(1);
                 slots.push(Slot {
                     slice: Slice::new(buffer, range).map_err(start)?,
-                    state: Mutex::default(),
+                    state: AtomicU64::new(0),
                 });
             }
             bytes += step * u64::from(count);
@@ -100,7 +123,7 @@ impl Pool {
                 let stages = plan.graph().stages().iter();
                 let all = stages.flat_map(|stage| &stage.accesses);
                 let own = all.filter(|a| a.resource.index() == at && wanted(a.how));
-                u32::try_from(own.count()).unwrap_or(u32::MAX)
+                (own.count() as u64).min(COUNT_MOST)
             };
             resources.push(Ring {
                 name: resource.name.clone(),
@@ -132,7 +155,7 @@ impl Pool {
 
     /// How many leases are out.
     pub fn held(&self) -> usize {
-        self.held.load(Ordering::SeqCst)
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Which slot a use of `resource` in `generation` is about; `None` where there is none yet.
@@ -151,7 +174,7 @@ impl Pool {
 
     /// Takes everything that `stage` declared, for `generation`. What is held goes back when the
     /// hold is dropped, whatever happened in between, and exactly once.
-    pub(crate) fn hold(&self, stage: StageId, generation: u64) -> Result<Hold<'_>, LeaseError> {
+    pub fn hold(&self, stage: StageId, generation: u64) -> Result<Hold<'_>, LeaseError> {
         let mut hold = Hold {
             pool: self,
             stage,
@@ -166,11 +189,6 @@ impl Pool {
         Ok(hold)
     }
 
-    fn state(&self, resource: ResourceId, slot: usize) -> MutexGuard<'_, State> {
-        let slot = &self.resources[resource.0].slots[slot];
-        slot.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(
         &self,
         stage: StageId,
@@ -182,50 +200,38 @@ impl Pool {
             return Ok(());
         };
         let ring = &self.resources[resource.0];
-        let wanted = if how == How::Previous {
-            generation
-        } else {
-            generation + 1
-        };
-        let mut state = self.state(resource, slot);
-        let found = match how {
-            How::Write if state.generation != wanted => {
-                if state.writes_left > 0 || state.reads_left > 0 || state.in_use > 0 {
-                    Some(format!(
-                        "generation {} is still to be written {} and read {} times",
-                        state.generation - 1,
-                        state.writes_left,
-                        state.reads_left
-                    ))
-                } else {
-                    *state = State {
+        let wanted = match how {
+            How::Previous => generation,
+            _ => generation + 1,
+        } & GENERATION_MOST;
+        let changed = ring.slots[slot].change(|mut state| {
+            match how {
+                How::Write if state.generation != wanted => {
+                    if state.writes_left > 0 || state.reads_left > 0 || state.in_use > 0 {
+                        return None;
+                    }
+                    state = State {
                         generation: wanted,
                         writes_left: ring.writes,
                         reads_left: ring.reads,
                         in_use: 0,
                     };
-                    None
                 }
+                How::Write => {}
+                _ if state.generation != wanted || state.writes_left == ring.writes => return None,
+                _ => {}
             }
-            How::Write => None,
-            _ if state.generation != wanted => Some(match state.generation {
-                0 => "nothing was written there".to_owned(),
-                other => format!("it holds generation {}", other - 1),
-            }),
-            _ if state.writes_left == ring.writes => Some("nobody has written it".to_owned()),
-            _ => None,
-        };
-        if let Some(found) = found {
-            return Err(LeaseError::Generation {
-                stage: self.stages[stage.0].name.clone(),
-                resource: ring.name.clone(),
-                slot,
-                wanted: generation,
-                found,
-            });
-        }
-        state.in_use += 1;
-        self.held.fetch_add(1, Ordering::SeqCst);
+            state.in_use += 1;
+            Some(state)
+        });
+        changed.map_err(|found| LeaseError::Generation {
+            stage: self.stages[stage.0].name.clone(),
+            resource: ring.name.clone(),
+            slot,
+            wanted: generation,
+            found: found.text(),
+        })?;
+        self.held.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -233,19 +239,48 @@ impl Pool {
         let Some(slot) = self.slot_of(resource, how, generation) else {
             return;
         };
-        let mut state = self.state(resource, slot);
-        state.in_use -= 1;
-        match how {
-            How::Write | How::Update => state.writes_left = state.writes_left.saturating_sub(1),
-            _ => state.reads_left = state.reads_left.saturating_sub(1),
+        // Giving back is always allowed.
+        let _ = self.resources[resource.0].slots[slot].change(|mut state| {
+            state.in_use = state.in_use.saturating_sub(1);
+            let left = match how {
+                How::Write | How::Update => &mut state.writes_left,
+                _ => &mut state.reads_left,
+            };
+            *left = left.saturating_sub(1);
+            Some(state)
+        });
+        self.held.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Slot {
+    /// Changes the state, or answers with what it is when the change is refused.
+    fn change(&self, change: impl Fn(State) -> Option<State>) -> Result<(), State> {
+        let change = |word| change(State::unpack(word)).map(State::pack);
+        let changed = self
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        changed.map(|_| ()).map_err(State::unpack)
+    }
+}
+
+impl State {
+    fn text(self) -> String {
+        match self.generation {
+            0 => "nothing was written there".to_owned(),
+            generation => format!(
+                "it holds generation {}, still to be written {} and read {} times",
+                generation - 1,
+                self.writes_left,
+                self.reads_left
+            ),
         }
-        self.held.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Everything one stage uses in one generation.
 #[derive(Debug)]
-pub(crate) struct Hold<'p> {
+pub struct Hold<'p> {
     pool: &'p Pool,
     stage: StageId,
     generation: u64,

@@ -54,7 +54,7 @@ impl<C: Crew> Pipeline<C> {
 
     /// Is this condition of a stage's `generation` met?
     pub(super) fn is_met(&self, need: &Need, generation: u64) -> bool {
-        let Ok(wanted) = u64::try_from(i128::from(generation) - i128::from(need.lag)) else {
+        let Some(wanted) = generation.checked_add_signed(-need.lag) else {
             return true;
         };
         if need.lag < 0 && self.end.is_some_and(|end| wanted >= end) {

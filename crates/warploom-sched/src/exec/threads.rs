@@ -145,6 +145,8 @@ pub struct Threads {
     /// Stages and where they run; `None` is here.
     places: Vec<(usize, Option<usize>)>,
     here: Vec<Post>,
+    /// News from here, which needs no waking.
+    own: VecDeque<Note>,
     running: usize,
     lines: Vec<Line>,
 }
@@ -164,6 +166,7 @@ impl Threads {
             lanes: Vec::new(),
             places: Vec::new(),
             here: Vec::new(),
+            own: VecDeque::with_capacity(ROOM),
             running: 0,
             lines: Vec::new(),
         }
@@ -271,10 +274,7 @@ impl Crew for Threads {
                 self.lanes[*lane].tray.put(job);
             }
             _ => {
-                if let Some(note) = perform(&mut self.here, job) {
-                    self.running += 1;
-                    self.inbox.put(note);
-                }
+                self.own.extend(perform(&mut self.here, job));
             }
         }
     }
@@ -290,6 +290,9 @@ impl Crew for Threads {
     }
 
     fn poll(&mut self) -> Option<Note> {
+        if let Some(note) = self.own.pop_front() {
+            return Some(note);
+        }
         let note = self.inbox.content().items.pop_front();
         if let Some(note) = note {
             if matches!(note.outcome, Outcome::Seen(_)) {
@@ -327,7 +330,11 @@ impl Crew for Threads {
         {
             match first.event.wait(Some(timeout)) {
                 Err(DeviceError::Timeout { .. }) => {}
-                outcome => self.inbox.put(note_of(first, outcome)),
+                outcome => {
+                    let note = note_of(first, outcome);
+                    self.lines[line].watches.pop_front();
+                    self.own.push_back(note);
+                }
             }
             return;
         }

@@ -108,7 +108,7 @@ impl Arena {
                 };
                 let extents = dims.map(|extent| extent as i32);
                 map.tape
-                    .prepare(&mut memory.slots, &map.numbers, &list, extents);
+                    .prepare(level, &mut memory.slots, &map.numbers, &list, extents);
             }
         }
         graph.begin(strip.clone(), rows, &mut self.progress);

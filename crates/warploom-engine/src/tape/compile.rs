@@ -1,5 +1,7 @@
 //! From an expression to a tape.
 
+use std::sync::Arc;
+
 use warploom_core::DType;
 
 use super::ins::{Ins, One, Op, Src, Wide};
@@ -34,7 +36,25 @@ pub(super) fn compile(dag: &Dag) -> Option<Tape> {
         dag: dag.clone(),
         slots: maker.slots,
         outputs: dag.outputs().iter().map(|output| output.dtype).collect(),
+        native: Arc::default(),
     })
+}
+
+/// The nodes of an expression, without what makes no difference on this machine.
+pub(super) fn simplified(dag: &Dag) -> Vec<Node> {
+    let mut nodes: Vec<Node> = dag.nodes().iter().map(|(node, _)| *node).collect();
+    // max(0, x) is 0 for what is not a number: it need not be made 0 before.
+    for at in 0..nodes.len() {
+        if let Node::Bin(Bin::Max, low, choice) = nodes[at]
+            && nodes[low as usize] == Node::Const(Ty::F32, 0)
+            && let Node::Select(cond, zero, x) = nodes[choice as usize]
+            && nodes[cond as usize] == Node::Un(Un::IsNan, x)
+            && zero == low
+        {
+            nodes[at] = Node::Bin(Bin::Max, low, x);
+        }
+    }
+    nodes
 }
 
 struct Maker<'a> {
@@ -58,19 +78,8 @@ struct Maker<'a> {
 
 impl<'a> Maker<'a> {
     fn new(dag: &'a Dag) -> Option<Self> {
-        let count = dag.nodes().len();
-        let mut nodes: Vec<Node> = dag.nodes().iter().map(|(node, _)| *node).collect();
-        // max(0, x) is 0 for what is not a number: it need not be made 0 before.
-        for at in 0..count {
-            if let Node::Bin(Bin::Max, low, choice) = nodes[at]
-                && nodes[low as usize] == Node::Const(Ty::F32, 0)
-                && let Node::Select(cond, zero, x) = nodes[choice as usize]
-                && nodes[cond as usize] == Node::Un(Un::IsNan, x)
-                && zero == low
-            {
-                nodes[at] = Node::Bin(Bin::Max, low, x);
-            }
-        }
+        let nodes = simplified(dag);
+        let count = nodes.len();
         let mut uses = vec![0; count];
         for output in dag.outputs() {
             uses[output.id as usize] += 1;

@@ -4,9 +4,13 @@
 //! interpreted for a handful of vectors of pixels at a time, which stay in registers from one
 //! instruction to the next, so that an instruction costs little more than its arithmetic; values that
 //! are needed again are put down in slots, which stay in the first cache.
+//!
+//! Where machine code can be made of the expression, that is run instead; the interpreter is for all
+//! other machines, for double precision, and for rows shorter than a vector.
 
 mod compile;
 mod ins;
+mod native;
 mod row;
 mod run;
 #[cfg(test)]
@@ -15,11 +19,14 @@ mod wide;
 
 pub(crate) use row::{RowIn, RowOut};
 
+use std::sync::{Arc, OnceLock};
+
 use warploom_core::DType;
 
 use super::block::Block;
 use super::lanes::{Level, dispatch};
 use ins::Ins;
+use native::Native;
 use warploom_flow::Boundary;
 use warploom_flow::expr::{Dag, Datum, Node, datum};
 
@@ -47,6 +54,8 @@ pub struct Tape {
     dag: Dag,
     slots: usize,
     outputs: Vec<DType>,
+    /// Machine code, made when the tape first runs. A tape runs on one instruction set.
+    native: Arc<OnceLock<Option<Native>>>,
 }
 
 /// Memory of a tape that runs.
@@ -54,6 +63,9 @@ pub struct Tape {
 pub(crate) struct Slots {
     memory: Block,
     tail: Block,
+    native: Block,
+    /// Of every node, its value if it is the same for all pixels.
+    values: Vec<Option<Datum>>,
 }
 
 impl Tape {
@@ -82,17 +94,24 @@ impl Tape {
     /// extents of the images.
     pub(crate) fn prepare(
         &self,
+        level: Level,
         slots: &mut Slots,
         numbers: &[Datum],
         lists: &dyn Fn(u32, u32) -> f64,
         extents: [i32; 3],
     ) {
-        let memory = slots.memory.reserve::<f32>(self.slots * SLOT);
-        let mut values = vec![None; self.dag.nodes().len()];
+        let values = &mut slots.values;
+        values.clear();
+        values.resize(self.dag.nodes().len(), None);
         for (id, (node, _)) in self.dag.nodes().iter().enumerate() {
             let of = |id: u32| values[id as usize];
             values[id] = uniform(*node, of, numbers, lists, extents);
         }
+        if let Some(native) = self.native(level, extents[2] as usize) {
+            native.prepare(slots.native.reserve::<f32>(native.memory()), values);
+            return;
+        }
+        let memory = slots.memory.reserve::<f32>(self.slots * SLOT);
         for &(node, slot) in &self.uniforms {
             let at = usize::from(slot) * SLOT;
             let value = values[node as usize].expect("it is the same for all pixels");
@@ -112,6 +131,13 @@ impl Tape {
         }
     }
 
+    /// The machine code for rows of this width, if there is any.
+    fn native(&self, level: Level, width: usize) -> Option<&Native> {
+        let made = || Native::new(&self.dag, &self.reads, level);
+        let native = self.native.get_or_init(made).as_ref()?;
+        native.fits(width).then_some(native)
+    }
+
     /// Computes one row of every output. `rows` are those of [`Tape::reads`], in order; `at` is
     /// where the row is.
     pub(crate) fn run(
@@ -123,7 +149,11 @@ impl Tape {
         at: [i32; 2],
         width: usize,
     ) {
-        let Slots { memory, tail } = slots;
+        if let Some(native) = self.native(level, width) {
+            native.row(slots.native.as_mut_slice::<f32>(), rows, outs, at, width);
+            return;
+        }
+        let Slots { memory, tail, .. } = slots;
         let memory = memory.as_mut_slice::<f32>();
         dispatch!(level, simd => run::row(simd, &self.code, memory, tail, rows, outs, at, width));
     }

@@ -34,6 +34,17 @@ impl<'a> RowIn<'a> {
         }
     }
 
+    /// The bytes from a pixel on.
+    pub(super) fn bytes_from(&self, x: usize) -> &'a [u8] {
+        match self {
+            Self::U8(row) => &row[x..],
+            Self::U16(row) => bytemuck::cast_slice(&row[x..]),
+            Self::I16(row) => bytemuck::cast_slice(&row[x..]),
+            Self::Word(row) => bytemuck::cast_slice(&row[x..]),
+            Self::Wide(row) => bytemuck::cast_slice(&row[x..]),
+        }
+    }
+
     #[inline(always)]
     pub(super) fn words(&self) -> &'a [f32] {
         match self {
@@ -76,6 +87,17 @@ impl<'a> RowOut<'a> {
             DType::I16 => Self::I16(bytemuck::cast_slice_mut(bytes)),
             DType::F64 => Self::Wide(bytemuck::cast_slice_mut(bytes)),
             _ => Self::Word(bytemuck::cast_slice_mut(bytes)),
+        }
+    }
+
+    /// The bytes from a pixel on.
+    pub(super) fn bytes_from(&mut self, x: usize) -> &mut [u8] {
+        match self {
+            Self::U8(row) => &mut row[x..],
+            Self::U16(row) => bytemuck::cast_slice_mut(&mut row[x..]),
+            Self::I16(row) => bytemuck::cast_slice_mut(&mut row[x..]),
+            Self::Word(row) => bytemuck::cast_slice_mut(&mut row[x..]),
+            Self::Wide(row) => bytemuck::cast_slice_mut(&mut row[x..]),
         }
     }
 

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use warploom_core::DType;
 
-use super::super::lanes::levels;
+use super::super::lanes::{Level, levels};
+use super::native::Native;
 use super::{RowIn, RowOut, Slots, Tape};
 use warploom_flow::expr::{Bin, Dag, Datum, Evaluator, Ex, Graph, Node, Pixels, Source, Ty, Un};
 
@@ -30,8 +31,8 @@ const TYPES: [DType; 7] = [
     DType::F64,
 ];
 
-/// Grows a random expression.
-fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
+/// Grows a random expression, `wide` with double precision in it and division of whole numbers.
+fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64], wide: bool) -> Vec<Ex<'g>> {
     let mut terms: Vec<Ex<'g>> = images.iter().map(|&image| graph.pixel(image)).collect();
     terms.extend(graph.coords());
     for &pick in picks {
@@ -84,16 +85,21 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
             (0, Ty::I32) => graph.add(Node::Un([Un::Neg, Un::Abs, Un::Not][at % 3], a.id())),
             (1, _) if float => a.fma(b, same[at % same.len()]),
             (1, _) => graph.add(Node::Bin(logic[at % 3], a.id(), b.id())),
+            (2, Ty::F32) if !wide => a.saturate([DType::I32, DType::U32][at % 2]),
             (2, Ty::F32) => a.cast(Ty::F64),
             (2, Ty::F64) => a.cast(Ty::F32),
+            (2, _) if !wide => a.cast(Ty::F32),
             (2, _) => a.cast([Ty::F32, Ty::F64][at % 2]),
             (3, _) if !float => graph.add(Node::Bin(
                 [Bin::Shl, Bin::Shr][at % 2],
                 a.id(),
                 graph.number(a.ty(), (at % 32) as f64).id(),
             )),
-            (4, _) if !float => graph.add(Node::Bin([Bin::Div, Bin::Rem][at % 2], a.id(), b.id())),
+            (4, _) if !float && wide => {
+                graph.add(Node::Bin([Bin::Div, Bin::Rem][at % 2], a.id(), b.id()))
+            }
             (4, _) => a.saturate([DType::I32, DType::U32, DType::U8][at % 3]),
+            _ if !float && !wide && bins[at % 10] == Bin::Div => a * b,
             _ => graph.add(Node::Bin(bins[at % 10], a.id(), b.id())),
         };
         terms.push(new);
@@ -143,10 +149,16 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
         .map(|(bytes, &dtype)| Source::Image(Pixels::packed(bytes, dtype, [1, 1, width as u64])))
         .collect();
     let expected = Evaluator::new(dag, &[], &sources, [1, 1, width as u64]).all();
-    let tape = Tape::new(dag).expect("it reads no other pixels");
-    for level in levels() {
+    let ways = levels()
+        .into_iter()
+        .flat_map(|level| [(level, false), (level, true)]);
+    for (level, is_interpreted) in ways {
+        let tape = Tape::new(dag).expect("it reads no other pixels");
+        if is_interpreted {
+            tape.native.set(None).expect("it has not run");
+        }
         let mut slots = Slots::default();
-        tape.prepare(&mut slots, &[], &|_, _| 0.0, [1, 1, width as i32]);
+        tape.prepare(level, &mut slots, &[], &|_, _| 0.0, [1, 1, width as i32]);
         let rows: Vec<RowIn<'_>> = tape
             .reads()
             .iter()
@@ -166,8 +178,9 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
             let result: &[u8] = bytemuck::cast_slice(result);
             prop_assert!(
                 same(dtype, &result[..expected.len()], expected),
-                "{:?} {:?}",
+                "{:?}, interpreted: {}, {:?}",
                 level,
+                is_interpreted,
                 tape.code
             );
         }
@@ -188,12 +201,40 @@ proptest! {
     ) {
         let graph = Graph::new();
         let images: Vec<u32> = types.iter().map(|&at| graph.input(TYPES[at])).collect();
-        let terms = grow(&graph, &images, &picks);
+        let terms = grow(&graph, &images, &picks, true);
         let outputs: Vec<(Ex<'_>, DType)> = outs
             .iter()
             .map(|(at, dtype)| (terms[terms.len() - 1 - at % terms.len().min(6)], TYPES[*dtype]))
             .collect();
         check(&Dag::new(&graph, &outputs), seed, width)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn machine_code_computes_what_expressions_say(
+        picks in prop::collection::vec(any::<u64>(), 1..120),
+        types in prop::collection::vec(0..6_usize, 1..8),
+        outs in prop::collection::vec((any::<usize>(), 0..6_usize), 1..6),
+        seed: u64,
+        width in prop_oneof![16..48_usize, 1..300_usize],
+    ) {
+        let graph = Graph::new();
+        let images: Vec<u32> = types.iter().map(|&at| graph.input(TYPES[at])).collect();
+        let terms = grow(&graph, &images, &picks, false);
+        let outputs: Vec<(Ex<'_>, DType)> = outs
+            .iter()
+            .map(|(at, dtype)| (terms[terms.len() - 1 - at % terms.len().min(30)], TYPES[*dtype]))
+            .collect();
+        let dag = Dag::new(&graph, &outputs);
+        if cfg!(target_arch = "x86_64") && levels().len() > 2 {
+            let tape = Tape::new(&dag).expect("it reads no other pixels");
+            let native = Native::new(&dag, &tape.reads, levels()[0]);
+            prop_assert!(native.is_some(), "{:?}", tape.code);
+        }
+        check(&dag, seed, width)?;
     }
 }
 
@@ -217,6 +258,24 @@ fn functions_run_on_tapes() {
             (a.log1p(), DType::U8),
         ];
         check(&Dag::new(&graph, &outputs), 5, 777).unwrap();
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn common_expressions_become_machine_code() {
+    let graph = Graph::new();
+    let (a, b) = (graph.input(DType::U16), graph.input(DType::F32));
+    let raw = graph.pixel(a).cast(Ty::F32) - graph.pixel(b);
+    let outputs = [(raw.pow(raw.log1p()).exp().sqrt(), DType::U8)];
+    let tape = Tape::new(&Dag::new(&graph, &outputs)).unwrap();
+    for level in levels() {
+        let width = match level {
+            Level::Avx512(_) | Level::Avx2(_) => 16,
+            _ => continue,
+        };
+        let native = Native::new(&tape.dag, &tape.reads, level).expect("all of it is known");
+        assert!(native.fits(width) && !native.fits(7));
     }
 }
 

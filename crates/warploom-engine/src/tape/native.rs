@@ -1,0 +1,340 @@
+//! A tape as machine code.
+
+use warploom_core::DType;
+use warploom_flow::expr::{Bin, Dag, Datum, Id, Node, Ty, Un};
+use warploom_native as native;
+use warploom_native::{Element, Ins, Routine, Value, Width};
+
+use super::super::lanes::Level;
+use super::row::{RowIn, RowOut};
+use super::{Read, compile};
+
+/// Rows that are handed over without asking for memory.
+const MOST: usize = 48;
+/// Outputs likewise; no map has more.
+const MOST_OUT: usize = super::super::rows::MOST;
+
+/// A number of the routine that is the same for all pixels of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Number {
+    /// A node that is the same for all pixels.
+    Node(Id),
+    /// Where the row is, along z or y.
+    Coord(u8),
+}
+
+/// A tape's expression as a routine.
+#[derive(Debug)]
+pub(super) struct Native {
+    routine: Routine,
+    numbers: Vec<Number>,
+}
+
+/// The vectors of an instruction set that routines are made for.
+fn width(level: Level) -> Option<Width> {
+    #[cfg(target_arch = "x86_64")]
+    match level {
+        Level::Avx512(_) => return Some(Width::Bits512),
+        Level::Avx2(_) => return Some(Width::Bits256),
+        _ => {}
+    }
+    let _ = level;
+    None
+}
+
+impl Native {
+    /// The routine of an expression; `None` when it computes in double precision, divides whole
+    /// numbers, or the machine cannot have one.
+    pub(super) fn new(dag: &Dag, reads: &[Read], level: Level) -> Option<Self> {
+        let width = width(level)?;
+        let mut maker = Maker::new(dag, reads);
+        for (out, output) in (0..).zip(dag.outputs()) {
+            let value = maker.value(output.id)?;
+            let element = element(output.dtype)?;
+            maker.code.push(Ins::Put {
+                out,
+                element,
+                value,
+            });
+        }
+        Some(Self {
+            routine: Routine::new(&maker.code, width)?,
+            numbers: maker.numbers,
+        })
+    }
+
+    /// Does a row of this width have a vector in it?
+    pub(super) fn fits(&self, width: usize) -> bool {
+        width >= self.routine.lanes()
+    }
+
+    /// Words of memory it needs.
+    pub(super) fn memory(&self) -> usize {
+        self.routine.memory()
+    }
+
+    /// Spreads what is the same for all pixels.
+    pub(super) fn prepare(&self, memory: &mut [f32], values: &[Option<Datum>]) {
+        self.routine.start(memory);
+        for (at, number) in (0..).zip(&self.numbers) {
+            if let Number::Node(id) = number {
+                let value = values[*id as usize].expect("it is the same for all pixels");
+                let bits = match value {
+                    Datum::Bool(v) => {
+                        if v {
+                            u32::MAX
+                        } else {
+                            0
+                        }
+                    }
+                    Datum::I32(v) => v.cast_unsigned(),
+                    Datum::U32(v) => v,
+                    Datum::F32(v) => v.to_bits(),
+                    Datum::F64(_) => unreachable!("no number of a routine has 64 bits"),
+                };
+                self.routine.set_number(memory, at, bits);
+            }
+        }
+    }
+
+    /// Computes one row of every output.
+    pub(super) fn row(
+        &self,
+        memory: &mut [f32],
+        rows: &[RowIn<'_>],
+        outs: &mut [RowOut<'_>],
+        at: [i32; 2],
+        width: usize,
+    ) {
+        for (place, number) in (0..).zip(&self.numbers) {
+            if let Number::Coord(axis) = number {
+                let bits = at[usize::from(*axis)].cast_unsigned();
+                self.routine.set_number(memory, place, bits);
+            }
+        }
+        let lanes = self.routine.lanes();
+        let whole = width / lanes * lanes;
+        self.part(memory, rows, outs, 0, whole);
+        if whole < width {
+            // The last vector ends with the row. Some pixels are computed twice, to the same end.
+            self.part(memory, rows, outs, width - lanes, lanes);
+        }
+    }
+
+    fn part(
+        &self,
+        memory: &mut [f32],
+        rows: &[RowIn<'_>],
+        outs: &mut [RowOut<'_>],
+        from: usize,
+        count: usize,
+    ) {
+        let mut ins: [&[u8]; MOST] = [&[]; MOST];
+        for (bytes, row) in ins.iter_mut().zip(rows) {
+            *bytes = row.bytes_from(from);
+        }
+        let count_out = outs.len();
+        let mut results: [&mut [u8]; MOST_OUT] = std::array::from_fn(|_| &mut [][..]);
+        for (bytes, out) in results.iter_mut().zip(outs) {
+            *bytes = out.bytes_from(from);
+        }
+        let outputs = &mut results[..count_out];
+        self.routine
+            .run(memory, &ins[..rows.len()], outputs, from as i32, count);
+    }
+}
+
+fn element(dtype: DType) -> Option<Element> {
+    Some(match dtype {
+        DType::U8 => Element::U8,
+        DType::U16 => Element::U16,
+        DType::I16 => Element::I16,
+        DType::I32 | DType::U32 | DType::F32 => Element::Word,
+        _ => return None,
+    })
+}
+
+struct Maker<'a> {
+    dag: &'a Dag,
+    reads: &'a [Read],
+    nodes: Vec<Node>,
+    uniform: Vec<bool>,
+    /// About how many registers each takes.
+    need: Vec<u32>,
+    values: Vec<Option<Value>>,
+    code: Vec<Ins>,
+    numbers: Vec<Number>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(dag: &'a Dag, reads: &'a [Read]) -> Self {
+        let nodes = compile::simplified(dag);
+        let (mut uniform, mut need) = (Vec::new(), Vec::new());
+        for node in &nodes {
+            let varies = matches!(node, Node::Load { .. } | Node::Coord(_));
+            let same = !varies && node.operands().all(|id| uniform[id as usize]);
+            let mut needs: Vec<u32> = match node {
+                Node::Load { .. } => Vec::new(),
+                _ => node.operands().map(|id| need[id as usize]).collect(),
+            };
+            needs.sort_unstable_by(|a, b| b.cmp(a));
+            let most = (0..).zip(needs).map(|(i, n)| n + i).max().unwrap_or(0);
+            need.push(if same { 0 } else { most.max(1) });
+            uniform.push(same);
+        }
+        Self {
+            dag,
+            reads,
+            values: vec![None; nodes.len()],
+            nodes,
+            uniform,
+            need,
+            code: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, ins: Ins) -> Value {
+        self.code.push(ins);
+        (self.code.len() - 1) as Value
+    }
+
+    fn number(&mut self, number: Number) -> Option<Value> {
+        let known = self.numbers.iter().position(|other| *other == number);
+        let at = known.unwrap_or_else(|| {
+            self.numbers.push(number);
+            self.numbers.len() - 1
+        });
+        Some(self.push(Ins::Number(u16::try_from(at).ok()?)))
+    }
+
+    /// Instructions for a node and all it needs, those first that need the most registers.
+    fn value(&mut self, id: Id) -> Option<Value> {
+        let mut open = vec![(id, false)];
+        while let Some((id, ready)) = open.pop() {
+            let at = id as usize;
+            if self.values[at].is_some() {
+                continue;
+            }
+            let is_leaf =
+                self.uniform[at] || matches!(self.nodes[at], Node::Load { .. } | Node::Coord(_));
+            if ready || is_leaf {
+                self.values[at] = Some(self.instruction(id)?);
+                continue;
+            }
+            open.push((id, true));
+            let mut operands: Vec<Id> = self.nodes[at].operands().collect();
+            operands.sort_by_key(|&operand| self.need[operand as usize]);
+            open.extend(operands.into_iter().map(|operand| (operand, false)));
+        }
+        self.values[id as usize]
+    }
+
+    fn instruction(&mut self, id: Id) -> Option<Value> {
+        if self.dag.ty(id) == Ty::F64 {
+            return None;
+        }
+        if self.uniform[id as usize] {
+            return self.number(Number::Node(id));
+        }
+        let of = |maker: &Self, id: Id| maker.values[id as usize].expect("operands come first");
+        let ins = match self.nodes[id as usize] {
+            Node::Load {
+                image,
+                at,
+                boundary,
+            } => {
+                let read = Read {
+                    image: image as usize,
+                    offset: self.dag.offset(at)?,
+                    boundary,
+                };
+                let row = self.reads.iter().position(|other| *other == read)?;
+                let element = element(self.dag.inputs()[image as usize])?;
+                let row = u8::try_from(row).ok()?;
+                Ins::Row { row, element }
+            }
+            Node::Coord(2) => Ins::Along,
+            Node::Coord(axis) => return self.number(Number::Coord(axis)),
+            Node::Un(Un::ToBits | Un::FromBits, a) => return Some(of(self, a)),
+            Node::Un(Un::Abs, a) if self.dag.ty(a) == Ty::U32 => return Some(of(self, a)),
+            Node::Un(op, a) => Ins::Un(unary(op, self.dag.ty(a))?, of(self, a)),
+            Node::Bin(op, a, b) => Ins::Bin(binary(op, self.dag.ty(a))?, of(self, a), of(self, b)),
+            Node::Fma(a, b, c) => Ins::Fma(of(self, a), of(self, b), of(self, c)),
+            Node::Select(cond, a, b) => Ins::Select(of(self, cond), of(self, a), of(self, b)),
+            Node::Cast(to, a) => {
+                let value = of(self, a);
+                match cast(self.dag.ty(a), to) {
+                    Some(op) => Ins::Un(op, value),
+                    None => return Some(value),
+                }
+            }
+            _ => return None,
+        };
+        Some(self.push(ins))
+    }
+}
+
+fn unary(op: Un, ty: Ty) -> Option<native::Un> {
+    Some(match (op, ty) {
+        (Un::Neg, Ty::F32) => native::Un::NegF,
+        (Un::Abs, Ty::F32) => native::Un::AbsF,
+        (Un::Sqrt, Ty::F32) => native::Un::Sqrt,
+        (Un::Floor, Ty::F32) => native::Un::Floor,
+        (Un::Ceil, Ty::F32) => native::Un::Ceil,
+        (Un::Round, Ty::F32) => native::Un::Round,
+        (Un::IsNan, Ty::F32) => native::Un::IsNan,
+        (Un::Neg, Ty::I32 | Ty::U32) => native::Un::NegI,
+        (Un::Abs, Ty::I32) => native::Un::AbsI,
+        (Un::Not, Ty::Bool | Ty::I32 | Ty::U32) => native::Un::Not,
+        _ => return None,
+    })
+}
+
+fn binary(op: Bin, ty: Ty) -> Option<native::Bin> {
+    Some(match (op, ty) {
+        (Bin::Add, Ty::F32) => native::Bin::AddF,
+        (Bin::Sub, Ty::F32) => native::Bin::SubF,
+        (Bin::Mul, Ty::F32) => native::Bin::MulF,
+        (Bin::Div, Ty::F32) => native::Bin::DivF,
+        (Bin::Min, Ty::F32) => native::Bin::MinF,
+        (Bin::Max, Ty::F32) => native::Bin::MaxF,
+        (Bin::Lt, Ty::F32) => native::Bin::LtF,
+        (Bin::Le, Ty::F32) => native::Bin::LeF,
+        (Bin::Eq, Ty::F32) => native::Bin::EqF,
+        (Bin::Ne, Ty::F32) => native::Bin::NeF,
+        (Bin::Add, Ty::I32 | Ty::U32) => native::Bin::AddI,
+        (Bin::Sub, Ty::I32 | Ty::U32) => native::Bin::SubI,
+        (Bin::Mul, Ty::I32 | Ty::U32) => native::Bin::MulI,
+        (Bin::Min, Ty::I32) => native::Bin::MinI,
+        (Bin::Max, Ty::I32) => native::Bin::MaxI,
+        (Bin::Min, Ty::U32) => native::Bin::MinU,
+        (Bin::Max, Ty::U32) => native::Bin::MaxU,
+        (Bin::Lt, Ty::I32) => native::Bin::LtI,
+        (Bin::Le, Ty::I32) => native::Bin::LeI,
+        (Bin::Lt, Ty::U32) => native::Bin::LtU,
+        (Bin::Le, Ty::U32) => native::Bin::LeU,
+        (Bin::Eq, Ty::I32 | Ty::U32 | Ty::Bool) => native::Bin::EqI,
+        (Bin::Ne, Ty::I32 | Ty::U32) => native::Bin::NeI,
+        (Bin::Ne, Ty::Bool) | (Bin::Xor, Ty::I32 | Ty::U32 | Ty::Bool) => native::Bin::Xor,
+        (Bin::And, Ty::I32 | Ty::U32 | Ty::Bool) => native::Bin::And,
+        (Bin::Or, Ty::I32 | Ty::U32 | Ty::Bool) => native::Bin::Or,
+        (Bin::Shl, Ty::I32 | Ty::U32) => native::Bin::Shl,
+        (Bin::Shr, Ty::I32) => native::Bin::ShrI,
+        (Bin::Shr, Ty::U32) => native::Bin::ShrU,
+        _ => return None,
+    })
+}
+
+/// The cast between two 32-bit types; `None` when the bits stay.
+fn cast(from: Ty, to: Ty) -> Option<native::Un> {
+    Some(match (from, to) {
+        (Ty::I32, Ty::F32) => native::Un::IntToFloat,
+        (Ty::U32, Ty::F32) => native::Un::UnsignedToFloat,
+        (Ty::F32, Ty::I32) => native::Un::FloatToInt,
+        (Ty::F32, Ty::U32) => native::Un::FloatToUnsigned,
+        (Ty::Bool, Ty::I32 | Ty::U32) => native::Un::TruthToInt,
+        (Ty::Bool, Ty::F32) => native::Un::TruthToFloat,
+        _ => return None,
+    })
+}

@@ -1,0 +1,71 @@
+//! Instructions of the processor, by the names of its manuals.
+
+/// An instruction by its opcode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Code {
+    /// The implied prefix: 0 none, 1 `66`, 2 `F3`, 3 `F2`.
+    pub(crate) prefix: u8,
+    /// The table of opcodes: 1 `0F`, 2 `0F38`, 3 `0F3A`.
+    pub(crate) map: u8,
+    pub(crate) opcode: u8,
+}
+
+const fn code(prefix: u8, map: u8, opcode: u8) -> Code {
+    Code {
+        prefix,
+        map,
+        opcode,
+    }
+}
+
+pub(crate) const VADDPS: Code = code(0, 1, 0x58);
+pub(crate) const VSUBPS: Code = code(0, 1, 0x5c);
+pub(crate) const VMULPS: Code = code(0, 1, 0x59);
+pub(crate) const VDIVPS: Code = code(0, 1, 0x5e);
+pub(crate) const VMINPS: Code = code(0, 1, 0x5d);
+pub(crate) const VMAXPS: Code = code(0, 1, 0x5f);
+pub(crate) const VSQRTPS: Code = code(0, 1, 0x51);
+pub(crate) const VCMPPS: Code = code(0, 1, 0xc2);
+pub(crate) const VROUNDPS: Code = code(1, 3, 0x08);
+pub(crate) const VFMADD213PS: Code = code(1, 2, 0xa8);
+pub(crate) const VFMADD231PS: Code = code(1, 2, 0xb8);
+pub(crate) const VPADDD: Code = code(1, 1, 0xfe);
+pub(crate) const VPSUBD: Code = code(1, 1, 0xfa);
+pub(crate) const VPMULLD: Code = code(1, 2, 0x40);
+pub(crate) const VPMINSD: Code = code(1, 2, 0x39);
+pub(crate) const VPMAXSD: Code = code(1, 2, 0x3d);
+pub(crate) const VPMINUD: Code = code(1, 2, 0x3b);
+pub(crate) const VPMAXUD: Code = code(1, 2, 0x3f);
+pub(crate) const VPAND: Code = code(1, 1, 0xdb);
+pub(crate) const VPOR: Code = code(1, 1, 0xeb);
+pub(crate) const VPXOR: Code = code(1, 1, 0xef);
+pub(crate) const VPSLLVD: Code = code(1, 2, 0x47);
+pub(crate) const VPSRAVD: Code = code(1, 2, 0x46);
+pub(crate) const VPSRLVD: Code = code(1, 2, 0x45);
+pub(crate) const VPABSD: Code = code(1, 2, 0x1e);
+pub(crate) const VCVTDQ2PS: Code = code(0, 1, 0x5b);
+pub(crate) const VCVTTPS2DQ: Code = code(2, 1, 0x5b);
+pub(crate) const VMOVUPS: Code = code(0, 1, 0x10);
+pub(crate) const VMOVUPS_STORE: Code = code(0, 1, 0x11);
+pub(crate) const VPMOVZXBD: Code = code(1, 2, 0x31);
+pub(crate) const VPMOVZXWD: Code = code(1, 2, 0x33);
+pub(crate) const VPMOVSXWD: Code = code(1, 2, 0x23);
+pub(crate) const VPBROADCASTD: Code = code(1, 2, 0x58);
+// With VEX only.
+pub(crate) const VPCMPEQD: Code = code(1, 1, 0x76);
+pub(crate) const VPCMPGTD: Code = code(1, 1, 0x66);
+pub(crate) const VBLENDVPS: Code = code(1, 3, 0x4a);
+pub(crate) const VEXTRACTI128: Code = code(1, 3, 0x39);
+pub(crate) const VPACKUSDW: Code = code(1, 2, 0x2b);
+pub(crate) const VPACKUSWB: Code = code(1, 1, 0x67);
+pub(crate) const VMOVQ_STORE: Code = code(1, 1, 0xd6);
+// With EVEX only.
+pub(crate) const VCVTUDQ2PS: Code = code(3, 1, 0x7a);
+pub(crate) const VCVTTPS2UDQ: Code = code(0, 1, 0x78);
+pub(crate) const VPCMPD: Code = code(1, 3, 0x1f);
+pub(crate) const VPCMPUD: Code = code(1, 3, 0x1e);
+pub(crate) const VPBROADCASTD_GENERAL: Code = code(1, 2, 0x7c);
+pub(crate) const VPMOVM2D: Code = code(2, 2, 0x38);
+pub(crate) const VPTERNLOGD: Code = code(1, 3, 0x25);
+pub(crate) const VPMOVDB: Code = code(2, 2, 0x31);
+pub(crate) const VPMOVDW: Code = code(2, 2, 0x33);

@@ -1,0 +1,404 @@
+//! From instructions of a routine to those of the processor.
+
+use super::codes::{self, Code};
+use super::encode::{MASK, Place, Reg};
+use super::program::{Bin, Element, Ins, Un, Value};
+use super::registers::Registers;
+use super::routine::Width;
+
+/// Bytes of a number in memory: as wide as the widest vector.
+pub(crate) const SLOT: u32 = 64;
+
+/// Bits that instructions need, spread over slots at the beginning of the memory.
+pub(crate) const CONSTANTS: [u32; 11] = [
+    SIGN, MAGNITUDE, 1, ONE, ALL, 0, SIXTEEN, 0xff, 0xffff, TWO_16, TWO_31,
+];
+const SIGN: u32 = 0x8000_0000;
+const MAGNITUDE: u32 = 0x7fff_ffff;
+const ONE: u32 = 0x3f80_0000;
+const ALL: u32 = u32::MAX;
+const SIXTEEN: u32 = 16;
+const TWO_16: u32 = 0x4780_0000;
+const TWO_31: u32 = 0x4f00_0000;
+
+/// The slot of the positions of the first pixels along the row.
+pub(crate) const ALONG: usize = CONSTANTS.len();
+
+/// Where a number is.
+pub(crate) fn number_at(number: u16) -> u32 {
+    (ALONG as u32 + 1 + u32::from(number)) * SLOT
+}
+
+fn constant(bits: u32) -> Place {
+    let at = CONSTANTS.iter().position(|known| *known == bits);
+    Place::Memory(at.expect("it is one of them") as u32 * SLOT)
+}
+
+/// The table of `(mask & yes) | (!mask & no)`.
+const EITHER: u8 = 0xca;
+
+// Predicates of comparisons, of real numbers and of whole ones.
+const EQ: u8 = 0;
+const LT: u8 = 1;
+const LE: u8 = 2;
+const NOT_A_NUMBER: u8 = 3;
+const NE: u8 = 4;
+const GE: u8 = 13;
+
+/// The bytes of a routine, and of the memory it needs.
+pub(crate) fn emit(
+    code: &[Ins],
+    width: Width,
+    numbers: u16,
+    rows: usize,
+    outs: usize,
+) -> (Vec<u8>, usize) {
+    let mut maker = Maker {
+        at: Registers::new(code, width, number_at(numbers), rows),
+        width,
+    };
+    maker.at.load_bases(rows + outs);
+    maker.at.bytes.begin();
+    let start = maker.at.bytes.all.len();
+    for (at, ins) in (0..).zip(code) {
+        if !ins.rests_in_memory() {
+            maker.instruction(at, *ins);
+            maker.at.end(at);
+        }
+    }
+    maker.at.bytes.finish(start, width.lanes() as u8);
+    (maker.at.bytes.all.clone(), maker.at.memory() as usize)
+}
+
+struct Maker<'a> {
+    at: Registers<'a>,
+    width: Width,
+}
+
+impl Maker<'_> {
+    fn is_512(&self) -> bool {
+        self.width == Width::Bits512
+    }
+
+    fn op(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
+        self.at.bytes.op(code, to, a, b);
+    }
+
+    fn instruction(&mut self, at: u32, ins: Ins) {
+        match ins {
+            Ins::Number(_) => unreachable!("numbers rest in memory"),
+            Ins::Row { row, element } => {
+                let to = self.at.result(at);
+                let from = self.at.input(row, element);
+                let code = match element {
+                    Element::U8 => codes::VPMOVZXBD,
+                    Element::U16 => codes::VPMOVZXWD,
+                    Element::I16 => codes::VPMOVSXWD,
+                    Element::Word => codes::VMOVUPS,
+                };
+                self.op(code, to, 0, from);
+            }
+            Ins::Along => {
+                let to = self.at.result(at);
+                if self.is_512() {
+                    self.op(codes::VPBROADCASTD_GENERAL, to, 0, Place::Reg(0));
+                } else {
+                    self.at.bytes.done_into(to);
+                    self.op(codes::VPBROADCASTD, to, 0, Place::Reg(to));
+                }
+                self.op(codes::VPADDD, to, to, Place::Memory(ALONG as u32 * SLOT));
+            }
+            Ins::Un(op, a) => self.unary(at, op, a),
+            Ins::Bin(op, a, b) => self.binary(at, op, a, b),
+            Ins::Fma(a, b, c) => self.fused(at, [a, b, c]),
+            Ins::Select(cond, yes, no) => self.select(at, cond, yes, no),
+            Ins::Put {
+                out,
+                element,
+                value,
+            } => self.put(at, out, element, value),
+        }
+    }
+
+    /// `to = code(a)`, where `a` may be in memory.
+    fn simple(&mut self, at: u32, code: Code, a: Value, number: Option<u8>) {
+        let from = self.at.anywhere(a);
+        self.at.read(at);
+        let to = self.at.result(at);
+        self.op(code, to, 0, from);
+        self.at.bytes.all.extend(number);
+    }
+
+    /// `to = code(a, constant)`.
+    fn with_constant(&mut self, at: u32, code: Code, a: Value, bits: u32) {
+        let from = self.at.in_register(a);
+        self.at.read(at);
+        let to = self.at.result(at);
+        self.op(code, to, from, constant(bits));
+    }
+
+    fn unary(&mut self, at: u32, op: Un, a: Value) {
+        let [first, second] = [0, 1].map(|which| self.at.spare(which));
+        match op {
+            Un::NegF => self.with_constant(at, codes::VPXOR, a, SIGN),
+            Un::AbsF => self.with_constant(at, codes::VPAND, a, MAGNITUDE),
+            Un::Not => self.with_constant(at, codes::VPXOR, a, ALL),
+            Un::TruthToInt => self.with_constant(at, codes::VPAND, a, 1),
+            Un::TruthToFloat => self.with_constant(at, codes::VPAND, a, ONE),
+            Un::Sqrt => self.simple(at, codes::VSQRTPS, a, None),
+            // Eight: whether the result is exact is of no interest.
+            Un::Round => self.simple(at, codes::VROUNDPS, a, Some(8)),
+            Un::Floor => self.simple(at, codes::VROUNDPS, a, Some(9)),
+            Un::Ceil => self.simple(at, codes::VROUNDPS, a, Some(10)),
+            Un::AbsI => self.simple(at, codes::VPABSD, a, None),
+            Un::IntToFloat => self.simple(at, codes::VCVTDQ2PS, a, None),
+            Un::FloatToInt => self.simple(at, codes::VCVTTPS2DQ, a, None),
+            Un::IsNan => {
+                let from = self.at.in_register(a);
+                self.compare_reals(at, from, Place::Reg(from), NOT_A_NUMBER);
+            }
+            Un::NegI => {
+                let from = self.at.anywhere(a);
+                self.at.read(at);
+                let to = self.at.result(at);
+                self.op(codes::VPXOR, first, first, Place::Reg(first));
+                self.op(codes::VPSUBD, to, first, from);
+            }
+            Un::UnsignedToFloat if self.is_512() => self.simple(at, codes::VCVTUDQ2PS, a, None),
+            Un::UnsignedToFloat => {
+                // Both halves are exact, so that the sum is rounded once.
+                let from = self.at.in_register(a);
+                self.op(codes::VPAND, first, from, constant(0xffff));
+                self.op(codes::VPSRLVD, second, from, constant(SIXTEEN));
+                self.op(codes::VCVTDQ2PS, first, 0, Place::Reg(first));
+                self.op(codes::VCVTDQ2PS, second, 0, Place::Reg(second));
+                self.op(codes::VFMADD231PS, first, second, constant(TWO_16));
+                self.at.read(at);
+                let to = self.at.result(at);
+                self.op(codes::VMOVUPS, to, 0, Place::Reg(first));
+            }
+            Un::FloatToUnsigned => {
+                let from = self.at.in_register(a);
+                self.op(codes::VMAXPS, first, from, constant(0));
+                self.at.read(at);
+                let to = self.at.result(at);
+                if self.is_512() {
+                    self.op(codes::VCVTTPS2UDQ, to, 0, Place::Reg(first));
+                    return;
+                }
+                // What has the highest bit is converted without it.
+                let bytes = &mut self.at.bytes;
+                bytes.op_with(codes::VCMPPS, second, first, constant(TWO_31), GE);
+                bytes.op(codes::VPAND, to, second, constant(TWO_31));
+                bytes.op(codes::VSUBPS, to, first, Place::Reg(to));
+                bytes.op_with(codes::VCMPPS, first, to, constant(TWO_31), GE);
+                bytes.op(codes::VPAND, second, second, constant(SIGN));
+                bytes.op(codes::VCVTTPS2DQ, to, 0, Place::Reg(to));
+                bytes.op(codes::VPXOR, to, to, Place::Reg(second));
+                bytes.op(codes::VPOR, to, to, Place::Reg(first));
+            }
+        }
+    }
+
+    fn binary(&mut self, at: u32, op: Bin, a: Value, b: Value) {
+        // The left one must be in a register.
+        let (a, b) = if op.commutes() && self.at.is_near(b) && !self.at.is_near(a) {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        let code = match op {
+            Bin::AddF => codes::VADDPS,
+            Bin::SubF => codes::VSUBPS,
+            Bin::MulF => codes::VMULPS,
+            Bin::DivF => codes::VDIVPS,
+            Bin::AddI => codes::VPADDD,
+            Bin::SubI => codes::VPSUBD,
+            Bin::MulI => codes::VPMULLD,
+            Bin::MinI => codes::VPMINSD,
+            Bin::MaxI => codes::VPMAXSD,
+            Bin::MinU => codes::VPMINUD,
+            Bin::MaxU => codes::VPMAXUD,
+            Bin::And => codes::VPAND,
+            Bin::Or => codes::VPOR,
+            Bin::Xor => codes::VPXOR,
+            Bin::Shl => codes::VPSLLVD,
+            Bin::ShrI => codes::VPSRAVD,
+            Bin::ShrU => codes::VPSRLVD,
+            // The processor's minimum is its second operand unless the first is less.
+            Bin::MinF => return self.plain(at, codes::VMINPS, b, a),
+            Bin::MaxF => return self.plain(at, codes::VMAXPS, b, a),
+            Bin::LtF | Bin::LeF | Bin::EqF | Bin::NeF => {
+                let how = match op {
+                    Bin::LtF => LT,
+                    Bin::LeF => LE,
+                    Bin::EqF => EQ,
+                    _ => NE,
+                };
+                let left = self.at.in_register(a);
+                let right = self.at.anywhere(b);
+                return self.compare_reals(at, left, right, how);
+            }
+            Bin::LtI | Bin::LeI | Bin::LtU | Bin::LeU | Bin::EqI | Bin::NeI => {
+                return self.compare_whole(at, op, a, b);
+            }
+        };
+        self.plain(at, code, a, b);
+    }
+
+    /// `to = code(a, b)`, where `b` may be in memory.
+    fn plain(&mut self, at: u32, code: Code, a: Value, b: Value) {
+        let left = self.at.in_register(a);
+        let right = self.at.anywhere(b);
+        self.at.read(at);
+        let to = self.at.result(at);
+        self.op(code, to, left, right);
+    }
+
+    /// The truth that AVX-512 has as bits in a register of masks.
+    fn spread_mask(&mut self, to: Reg) {
+        self.op(codes::VPMOVM2D, to, 0, Place::Reg(MASK));
+    }
+
+    fn compare_reals(&mut self, at: u32, left: Reg, right: Place, how: u8) {
+        self.at.read(at);
+        let to = self.at.result(at);
+        if self.is_512() {
+            self.at.bytes.op_with(codes::VCMPPS, MASK, left, right, how);
+            self.spread_mask(to);
+        } else {
+            self.at.bytes.op_with(codes::VCMPPS, to, left, right, how);
+        }
+    }
+
+    fn compare_whole(&mut self, at: u32, op: Bin, a: Value, b: Value) {
+        if self.is_512() {
+            let (code, how) = match op {
+                Bin::LtI => (codes::VPCMPD, LT),
+                Bin::LeI => (codes::VPCMPD, LE),
+                Bin::LtU => (codes::VPCMPUD, LT),
+                Bin::LeU => (codes::VPCMPUD, LE),
+                Bin::EqI => (codes::VPCMPD, EQ),
+                _ => (codes::VPCMPD, NE),
+            };
+            let left = self.at.in_register(a);
+            let right = self.at.anywhere(b);
+            self.at.read(at);
+            let to = self.at.result(at);
+            self.at.bytes.op_with(code, MASK, left, right, how);
+            self.spread_mask(to);
+            return;
+        }
+        // There are "equal" and "greater, with sign"; the rest is made of them.
+        let first = self.at.spare(0);
+        match op {
+            Bin::EqI | Bin::NeI => self.plain(at, codes::VPCMPEQD, a, b),
+            Bin::LtI => self.plain(at, codes::VPCMPGTD, b, a),
+            Bin::LeI => self.plain(at, codes::VPCMPGTD, a, b),
+            _ => {
+                let (left, right) = (self.at.in_register(a), self.at.in_register(b));
+                self.op(codes::VPMINUD, first, left, Place::Reg(right));
+                self.at.read(at);
+                let to = self.at.result(at);
+                let lesser = if op == Bin::LeU { left } else { right };
+                self.op(codes::VPCMPEQD, to, first, Place::Reg(lesser));
+            }
+        }
+        if matches!(op, Bin::NeI | Bin::LeI | Bin::LtU) {
+            let Place::Reg(to) = self.at.anywhere(at) else {
+                unreachable!("a result is in a register")
+            };
+            self.op(codes::VPXOR, to, to, constant(ALL));
+        }
+    }
+
+    fn fused(&mut self, at: u32, [a, b, c]: [Value; 3]) {
+        // The sum takes the place of an operand that is not needed afterwards.
+        if let Some(sum) = self.at.dying(c, at) {
+            let (a, b) = if self.at.is_near(b) { (b, a) } else { (a, b) };
+            let left = self.at.in_register(a);
+            let right = self.at.anywhere(b);
+            if self.at.dying(c, at) == Some(sum) {
+                self.at.read(at);
+                self.at.result_in(at, sum);
+                self.op(codes::VFMADD231PS, sum, left, right);
+                return;
+            }
+        }
+        let (a, b) = if self.at.dying(b, at).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        let factor = self.at.in_register(a);
+        let other = self.at.in_register(b);
+        let rest = self.at.anywhere(c);
+        if self.at.dying(a, at) == Some(factor) {
+            self.at.read(at);
+            self.at.result_in(at, factor);
+            self.op(codes::VFMADD213PS, factor, other, rest);
+        } else {
+            // Nothing may have the result's register before it is read.
+            let to = self.at.result(at);
+            self.op(codes::VMOVUPS, to, 0, Place::Reg(factor));
+            self.op(codes::VFMADD213PS, to, other, rest);
+            self.at.read(at);
+        }
+    }
+
+    fn select(&mut self, at: u32, cond: Value, yes: Value, no: Value) {
+        let mask = self.at.in_register(cond);
+        if !self.is_512() {
+            let other = self.at.in_register(no);
+            let chosen = self.at.anywhere(yes);
+            self.at.read(at);
+            let to = self.at.result(at);
+            self.at
+                .bytes
+                .op_with(codes::VBLENDVPS, to, other, chosen, mask << 4);
+            return;
+        }
+        let chosen = self.at.in_register(yes);
+        let other = self.at.anywhere(no);
+        if self.at.dying(cond, at) == Some(mask) && cond != yes && cond != no {
+            self.at.read(at);
+            self.at.result_in(at, mask);
+            self.at
+                .bytes
+                .op_with(codes::VPTERNLOGD, mask, chosen, other, EITHER);
+        } else {
+            let to = self.at.result(at);
+            self.op(codes::VMOVUPS, to, 0, Place::Reg(mask));
+            self.at
+                .bytes
+                .op_with(codes::VPTERNLOGD, to, chosen, other, EITHER);
+            self.at.read(at);
+        }
+    }
+
+    fn put(&mut self, at: u32, out: u8, element: Element, value: Value) {
+        let from = self.at.in_register(value);
+        let to = self.at.output(out, element);
+        let [first, second] = [0, 1].map(|which| self.at.spare(which));
+        match element {
+            Element::Word => self.op(codes::VMOVUPS_STORE, from, 0, to),
+            Element::U8 if self.is_512() => self.op(codes::VPMOVDB, from, 0, to),
+            _ if self.is_512() => self.op(codes::VPMOVDW, from, 0, to),
+            _ => {
+                let all = if element == Element::U8 { 0xff } else { 0xffff };
+                self.op(codes::VPAND, first, from, constant(all));
+                let bytes = &mut self.at.bytes;
+                bytes.vex(codes::VEXTRACTI128, first, 0, Place::Reg(second), true);
+                bytes.all.push(1);
+                bytes.vex(codes::VPACKUSDW, first, first, Place::Reg(second), false);
+                if element == Element::U8 {
+                    bytes.vex(codes::VPACKUSWB, first, first, Place::Reg(first), false);
+                    bytes.vex(codes::VMOVQ_STORE, first, 0, to, false);
+                } else {
+                    bytes.vex(codes::VMOVUPS_STORE, first, 0, to, false);
+                }
+            }
+        }
+        self.at.read(at);
+    }
+}

@@ -1,0 +1,210 @@
+//! What a routine computes.
+
+/// The number of an instruction, by which its result is known.
+pub type Value = u32;
+
+/// How a pixel lies in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Element {
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Signed, 16 bits.
+    I16,
+    /// 32 bits of any type.
+    Word,
+}
+
+impl Element {
+    /// Bytes of one.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::Word => 4,
+        }
+    }
+}
+
+/// An operation of one operand. Truths are all bits or none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Un {
+    /// Minus a real number.
+    NegF,
+    /// A real number without its sign.
+    AbsF,
+    /// The square root, correctly rounded.
+    Sqrt,
+    /// Towards minus infinity.
+    Floor,
+    /// Towards plus infinity.
+    Ceil,
+    /// To the nearest whole number, ties to even.
+    Round,
+    /// Is it not a number?
+    IsNan,
+    /// Minus a whole number; wraps.
+    NegI,
+    /// A whole number without its sign; wraps.
+    AbsI,
+    /// Every bit turned.
+    Not,
+    /// From `i32` to `f32`.
+    IntToFloat,
+    /// From `u32` to `f32`.
+    UnsignedToFloat,
+    /// From `f32` to `i32`, towards zero; what is out of range gives the least `i32`.
+    FloatToInt,
+    /// From `f32` to `u32`, towards zero; what is out of range, the nearest; no number, zero.
+    FloatToUnsigned,
+    /// A truth as 1 or 0.
+    TruthToInt,
+    /// A truth as 1.0 or 0.0.
+    TruthToFloat,
+}
+
+/// An operation of two operands. Truths are all bits or none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bin {
+    /// Sum of real numbers.
+    AddF,
+    /// Difference of real numbers.
+    SubF,
+    /// Product of real numbers.
+    MulF,
+    /// Quotient of real numbers.
+    DivF,
+    /// `(b < a) ? b : a`.
+    MinF,
+    /// `(b > a) ? b : a`.
+    MaxF,
+    /// Less, of real numbers.
+    LtF,
+    /// Less or equal, of real numbers.
+    LeF,
+    /// Equal real numbers.
+    EqF,
+    /// Different real numbers.
+    NeF,
+    /// Sum of whole numbers; wraps.
+    AddI,
+    /// Difference of whole numbers; wraps.
+    SubI,
+    /// Product of whole numbers; wraps.
+    MulI,
+    /// The lesser `i32`.
+    MinI,
+    /// The greater `i32`.
+    MaxI,
+    /// The lesser `u32`.
+    MinU,
+    /// The greater `u32`.
+    MaxU,
+    /// Less, of `i32`.
+    LtI,
+    /// Less or equal, of `i32`.
+    LeI,
+    /// Less, of `u32`.
+    LtU,
+    /// Less or equal, of `u32`.
+    LeU,
+    /// The same bits.
+    EqI,
+    /// Different bits.
+    NeI,
+    /// Bits of both.
+    And,
+    /// Bits of either.
+    Or,
+    /// Bits of exactly one.
+    Xor,
+    /// Bits to the left, by the count's last five bits.
+    Shl,
+    /// Bits to the right, with the sign, by the count's last five bits.
+    ShrI,
+    /// Bits to the right, by the count's last five bits.
+    ShrU,
+}
+
+impl Bin {
+    /// May its operands be exchanged?
+    pub(crate) const fn commutes(self) -> bool {
+        matches!(
+            self,
+            Self::AddF
+                | Self::MulF
+                | Self::EqF
+                | Self::NeF
+                | Self::AddI
+                | Self::MulI
+                | Self::MinI
+                | Self::MaxI
+                | Self::MinU
+                | Self::MaxU
+                | Self::EqI
+                | Self::NeI
+                | Self::And
+                | Self::Or
+                | Self::Xor
+        )
+    }
+}
+
+/// An instruction. Operands are results of instructions before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ins {
+    /// The pixels of a row; small ones become `i32`.
+    Row {
+        /// Which row.
+        row: u8,
+        /// How its pixels lie.
+        element: Element,
+    },
+    /// A number that is the same for all pixels.
+    Number(u16),
+    /// The position along the row, an `i32`.
+    Along,
+    /// An operation of one operand.
+    Un(Un, Value),
+    /// An operation of two operands.
+    Bin(Bin, Value, Value),
+    /// `a * b + c`, rounded once.
+    Fma(Value, Value, Value),
+    /// The second operand where the first is true, else the third.
+    Select(Value, Value, Value),
+    /// The last bits of a value, as many as an element has, are written.
+    Put {
+        /// Which output.
+        out: u8,
+        /// How its pixels lie.
+        element: Element,
+        /// What is written.
+        value: Value,
+    },
+}
+
+impl Ins {
+    /// The results it takes, in order.
+    pub(crate) fn operands(self) -> impl DoubleEndedIterator<Item = Value> {
+        let three = match self {
+            Self::Row { .. } | Self::Number(_) | Self::Along => [None; 3],
+            Self::Un(_, a) | Self::Put { value: a, .. } => [Some(a), None, None],
+            Self::Bin(_, a, b) => [Some(a), Some(b), None],
+            Self::Fma(a, b, c) | Self::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+        };
+        three.into_iter().flatten()
+    }
+
+    /// Can it be read from memory wherever it is needed?
+    pub(crate) const fn rests_in_memory(self) -> bool {
+        matches!(
+            self,
+            Self::Number(_)
+                | Self::Row {
+                    element: Element::Word,
+                    ..
+                }
+        )
+    }
+}

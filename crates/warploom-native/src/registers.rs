@@ -1,0 +1,225 @@
+//! Which value is in which register.
+
+use super::codes::{VMOVUPS, VMOVUPS_STORE};
+use super::encode::{Base, Bytes, Place, Reg};
+use super::program::{Element, Ins, Value};
+use super::routine::Width;
+
+/// Registers that hold no value for longer than an instruction.
+const SPARE: usize = 2;
+
+/// Values in registers and in memory, and the bytes that move them there.
+///
+/// Instructions are looked at in order. A value whose register is needed for another is written to
+/// memory, the one first that is needed last.
+#[derive(Debug)]
+pub(crate) struct Registers<'a> {
+    pub(crate) bytes: Bytes,
+    code: &'a [Ins],
+    width: Width,
+    /// The value in each register.
+    holds: Vec<Option<Value>>,
+    register: Vec<Option<Reg>>,
+    /// Where a value was put in memory.
+    spilled: Vec<Option<u32>>,
+    /// Instructions that still need each value, the next one last.
+    uses: Vec<Vec<u32>>,
+    /// Registers of operands of the instruction at hand.
+    pinned: u32,
+    /// Places in memory that no value needs any more, and those that none needs after this instruction.
+    free: Vec<u32>,
+    leaving: Vec<u32>,
+    /// Bytes of the memory of numbers that are in use.
+    memory: u32,
+    /// Registers that hold the beginning of a row for the whole loop.
+    bases: Vec<(usize, Base)>,
+    inputs: usize,
+}
+
+impl<'a> Registers<'a> {
+    pub(crate) fn new(code: &'a [Ins], width: Width, memory: u32, inputs: usize) -> Self {
+        let mut uses = vec![Vec::new(); code.len()];
+        for (at, ins) in (0..code.len() as u32).zip(code).rev() {
+            for value in ins.operands() {
+                let list: &mut Vec<u32> = &mut uses[value as usize];
+                if list.last() != Some(&at) {
+                    list.push(at);
+                }
+            }
+        }
+        Self {
+            bytes: Bytes::new(width),
+            code,
+            width,
+            holds: vec![None; width.registers() - SPARE],
+            register: vec![None; code.len()],
+            spilled: vec![None; code.len()],
+            uses,
+            pinned: 0,
+            free: Vec::new(),
+            leaving: Vec::new(),
+            memory,
+            bases: Vec::new(),
+            inputs,
+        }
+    }
+
+    /// A register for use within one instruction.
+    pub(crate) fn spare(&self, which: usize) -> Reg {
+        (self.holds.len() + which) as Reg
+    }
+
+    pub(crate) fn memory(&self) -> u32 {
+        self.memory
+    }
+
+    /// Loads the beginnings of the first rows, for the whole loop.
+    pub(crate) fn load_bases(&mut self, entries: usize) {
+        let all = [Base::R8, Base::R9, Base::R10, Base::R11];
+        for (entry, base) in (0..entries).zip(all) {
+            self.bytes.pointer(base, entry);
+            self.bases.push((entry, base));
+        }
+    }
+
+    /// Where the loop is in a row: inputs first, then outputs.
+    fn row(&mut self, entry: usize, element: Element) -> Place {
+        let known = self.bases.iter().find(|(of, _)| *of == entry);
+        let base = if let Some((_, base)) = known {
+            *base
+        } else {
+            self.bytes.pointer(Base::Rcx, entry);
+            Base::Rcx
+        };
+        Place::Row(base, element.bytes() as u8)
+    }
+
+    pub(crate) fn input(&mut self, row: u8, element: Element) -> Place {
+        self.row(usize::from(row), element)
+    }
+
+    pub(crate) fn output(&mut self, out: u8, element: Element) -> Place {
+        self.row(self.inputs + usize::from(out), element)
+    }
+
+    /// Bytes of one vector.
+    fn vector(&self) -> u32 {
+        4 * self.width.lanes() as u32
+    }
+
+    /// A register with nothing in it, whose holder is put down if need be.
+    fn vacant(&mut self) -> Reg {
+        if let Some(reg) = self.holds.iter().position(Option::is_none) {
+            return reg as Reg;
+        }
+        let (mut best, mut latest) = (None, 0);
+        for (reg, value) in self.holds.iter().enumerate() {
+            let value = value.expect("all are taken") as usize;
+            let next = self.uses[value].last().copied().unwrap_or(u32::MAX);
+            if self.pinned & (1 << reg) == 0 && (best.is_none() || next > latest) {
+                (best, latest) = (Some(reg), next);
+            }
+        }
+        let reg = best.expect("an instruction pins few registers");
+        let value = self.holds[reg].take().expect("all are taken") as usize;
+        self.register[value] = None;
+        let again = self.code[value].rests_in_memory() || self.spilled[value].is_some();
+        if !again && !self.uses[value].is_empty() {
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.memory += self.vector();
+                self.memory - self.vector()
+            });
+            self.spilled[value] = Some(place);
+            self.bytes
+                .op(VMOVUPS_STORE, reg as Reg, 0, Place::Memory(place));
+        }
+        reg as Reg
+    }
+
+    /// Where a value is, in memory if it is there.
+    pub(crate) fn anywhere(&mut self, value: Value) -> Place {
+        let at = value as usize;
+        if let Some(reg) = self.register[at] {
+            self.pinned |= 1 << reg;
+            return Place::Reg(reg);
+        }
+        if let Some(place) = self.spilled[at] {
+            return Place::Memory(place);
+        }
+        match self.code[at] {
+            Ins::Number(number) => Place::Memory(super::emit::number_at(number)),
+            Ins::Row { row, element } => self.input(row, element),
+            _ => unreachable!("a value is in a register or in memory"),
+        }
+    }
+
+    /// A value in a register.
+    pub(crate) fn in_register(&mut self, value: Value) -> Reg {
+        if let Some(reg) = self.register[value as usize] {
+            self.pinned |= 1 << reg;
+            return reg;
+        }
+        let reg = self.vacant();
+        self.pinned |= 1 << reg;
+        let from = self.anywhere(value);
+        self.bytes.op(VMOVUPS, reg, 0, from);
+        self.holds[usize::from(reg)] = Some(value);
+        self.register[value as usize] = Some(reg);
+        reg
+    }
+
+    /// The register of a value that nothing after the instruction `at` needs.
+    pub(crate) fn dying(&self, value: Value, at: u32) -> Option<Reg> {
+        let last = self.uses[value as usize].first() == Some(&at);
+        self.register[value as usize].filter(|_| last)
+    }
+
+    /// Is it in a register?
+    pub(crate) fn is_near(&self, value: Value) -> bool {
+        self.register[value as usize].is_some()
+    }
+
+    /// The instruction `at` has read its operands: those that nothing needs any more make room.
+    pub(crate) fn read(&mut self, at: u32) {
+        for value in self.code[at as usize].operands() {
+            let uses = &mut self.uses[value as usize];
+            if uses.last() == Some(&at) {
+                uses.pop();
+            }
+            if !uses.is_empty() {
+                continue;
+            }
+            if let Some(reg) = self.register[value as usize].take() {
+                self.holds[usize::from(reg)] = None;
+            }
+            if let Some(place) = self.spilled[value as usize].take() {
+                self.leaving.push(place);
+            }
+        }
+    }
+
+    /// A register for the result of the instruction `at`. It may be that of an operand which
+    /// [`Registers::read`] let go.
+    pub(crate) fn result(&mut self, at: u32) -> Reg {
+        let reg = self.vacant();
+        self.result_in(at, reg);
+        reg
+    }
+
+    /// The result of the instruction `at` is in this register, that of an operand which was let go.
+    pub(crate) fn result_in(&mut self, at: u32, reg: Reg) {
+        self.holds[usize::from(reg)] = Some(at);
+        self.register[at as usize] = Some(reg);
+    }
+
+    /// The instruction `at` is over. A result that nobody needs is forgotten.
+    pub(crate) fn end(&mut self, at: u32) {
+        self.pinned = 0;
+        self.free.append(&mut self.leaving);
+        if self.uses[at as usize].is_empty()
+            && let Some(reg) = self.register[at as usize].take()
+        {
+            self.holds[usize::from(reg)] = None;
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Code in memory that may be executed.
+
+use super::emit::{self, ALONG, CONSTANTS, SLOT};
+use super::program::{Element, Ins};
+
+/// How wide the vectors are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Width {
+    /// AVX2 with fused multiply-add.
+    Bits256,
+    /// AVX-512 (F, BW, DQ, VL).
+    Bits512,
+}
+
+impl Width {
+    /// The widest this machine has.
+    pub fn best() -> Option<Self> {
+        [Self::Bits512, Self::Bits256]
+            .into_iter()
+            .find(|width| width.is_there())
+    }
+
+    /// Does this machine have it?
+    #[cfg(target_arch = "x86_64")]
+    pub fn is_there(self) -> bool {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match self {
+            Self::Bits256 => avx2,
+            Self::Bits512 => avx2 && avx512,
+        }
+    }
+
+    /// Does this machine have it?
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn is_there(self) -> bool {
+        false
+    }
+
+    /// Pixels in a vector.
+    pub const fn lanes(self) -> usize {
+        match self {
+            Self::Bits256 => 8,
+            Self::Bits512 => 16,
+        }
+    }
+
+    pub(crate) const fn registers(self) -> usize {
+        match self {
+            Self::Bits256 => 16,
+            Self::Bits512 => 32,
+        }
+    }
+}
+
+/// Rows and outputs of a routine together.
+const MOST_ROWS: usize = 48;
+/// Longer ones take longer to make than they save.
+const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// An expression as machine code.
+#[derive(Debug)]
+pub struct Routine {
+    code: memmap2::Mmap,
+    width: Width,
+    memory: usize,
+    rows: Vec<Element>,
+    outs: Vec<Element>,
+    numbers: u16,
+    is_along: bool,
+}
+
+impl Routine {
+    /// Makes a routine of instructions.
+    ///
+    /// `None` when the machine has no such vectors, when rows are too many, when a row or an output
+    /// is named with two types of elements, or when the system does not let programs make code.
+    ///
+    /// # Panics
+    /// When an instruction takes the result of one that does not come before it.
+    pub fn new(code: &[Ins], width: Width) -> Option<Self> {
+        if !width.is_there() || code.len() > MOST_INSTRUCTIONS {
+            return None;
+        }
+        let (mut rows, mut outs, mut numbers) = (Vec::new(), Vec::new(), 0);
+        for (at, ins) in code.iter().enumerate() {
+            for value in ins.operands() {
+                let before = (value as usize) < at;
+                assert!(
+                    before && !matches!(code[value as usize], Ins::Put { .. }),
+                    "instruction {at} takes {value}, which is no result before it"
+                );
+            }
+            match *ins {
+                Ins::Row { row, element } => name(&mut rows, row, element)?,
+                Ins::Put { out, element, .. } => name(&mut outs, out, element)?,
+                Ins::Number(number) => numbers = numbers.max(number.checked_add(1)?),
+                _ => {}
+            }
+        }
+        let rows: Vec<Element> = rows.into_iter().collect::<Option<_>>()?;
+        let outs: Vec<Element> = outs.into_iter().collect::<Option<_>>()?;
+        if rows.len() + outs.len() > MOST_ROWS {
+            return None;
+        }
+        let (bytes, memory) = emit::emit(code, width, numbers, rows.len(), outs.len());
+        let mut map = memmap2::MmapMut::map_anon(bytes.len()).ok()?;
+        map[..bytes.len()].copy_from_slice(&bytes);
+        Some(Self {
+            code: map.make_exec().ok()?,
+            width,
+            memory: memory.div_ceil(4),
+            rows,
+            outs,
+            numbers,
+            is_along: code.contains(&Ins::Along),
+        })
+    }
+
+    /// Pixels it computes at a time.
+    pub fn lanes(&self) -> usize {
+        self.width.lanes()
+    }
+
+    /// How many words of memory it needs; the caller keeps them from row to row, one for each thread.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Puts into the memory what every run needs; before the first.
+    ///
+    /// # Panics
+    /// When the memory is too small.
+    pub fn start(&self, memory: &mut [f32]) {
+        for (slot, bits) in CONSTANTS.into_iter().enumerate() {
+            spread(memory, slot, |_| bits);
+        }
+    }
+
+    /// Sets a number that is the same for all pixels, by its bits.
+    ///
+    /// # Panics
+    /// When there is no such number, or the memory is too small.
+    pub fn set_number(&self, memory: &mut [f32], number: u16, bits: u32) {
+        assert!(number < self.numbers, "number {number} of {}", self.numbers);
+        spread(memory, ALONG + 1 + usize::from(number), |_| bits);
+    }
+
+    /// Computes `count` pixels of every output, from the first on. `along` is the position of the
+    /// first.
+    ///
+    /// # Panics
+    /// When `count` is not a multiple of [`Routine::lanes`], or rows, outputs or memory are missing
+    /// or too short.
+    pub fn run(
+        &self,
+        memory: &mut [f32],
+        rows: &[&[u8]],
+        outs: &mut [&mut [u8]],
+        along: i32,
+        count: usize,
+    ) {
+        if count == 0 {
+            return;
+        }
+        assert!(
+            count.is_multiple_of(self.lanes()),
+            "{count} pixels, {} at a time",
+            self.lanes()
+        );
+        assert!(memory.len() >= self.memory, "memory");
+        assert!(rows.len() == self.rows.len() && outs.len() == self.outs.len());
+        let mut table = [std::ptr::null::<u8>(); MOST_ROWS];
+        let mut entries = table.iter_mut();
+        for ((row, element), entry) in rows.iter().zip(&self.rows).zip(&mut entries) {
+            assert!(row.len() >= count * element.bytes(), "a row is too short");
+            *entry = row.as_ptr();
+        }
+        for ((out, element), entry) in outs.iter_mut().zip(&self.outs).zip(&mut entries) {
+            assert!(out.len() >= count * element.bytes(), "an output is short");
+            *entry = out.as_mut_ptr();
+        }
+        if self.is_along {
+            spread(memory, ALONG, |lane| (along + lane).cast_unsigned());
+        }
+        self.call(&table, memory, count);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "code that was made is called")]
+    fn call(&self, table: &[*const u8; MOST_ROWS], memory: &mut [f32], count: usize) {
+        type Entry = unsafe extern "sysv64" fn(*const *const u8, *mut f32, usize);
+        // SAFETY: the map holds a whole function of this signature from its first byte on, written
+        // by `emit`, may be executed, and lives as long as `self`.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.as_ptr()) };
+        // SAFETY: it reads `count` pixels of every row and writes as many of every output, whose
+        // lengths `run` has checked against the element types the code was made for; outputs are
+        // borrowed alone. Of the memory it touches the first `self.memory` words, checked too. The
+        // instructions it is made of are there, as `new` has checked. It keeps the stack as it is and
+        // uses no register that belongs to the caller.
+        unsafe { entry(table.as_ptr(), memory.as_mut_ptr(), count) };
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn call(&self, _: &[*const u8; MOST_ROWS], _: &mut [f32], _: usize) {
+        unreachable!("no width is there")
+    }
+}
+
+/// Notes what a row's elements are; `None` when they were something else before.
+fn name(elements: &mut Vec<Option<Element>>, at: u8, element: Element) -> Option<()> {
+    let at = usize::from(at);
+    if elements.len() <= at {
+        elements.resize(at + 1, None);
+    }
+    match elements[at].replace(element) {
+        Some(before) if before != element => None,
+        _ => Some(()),
+    }
+}
+
+fn spread(memory: &mut [f32], slot: usize, bits: impl Fn(i32) -> u32) {
+    let lanes = SLOT as usize / 4;
+    let slot = &mut memory[slot * lanes..][..lanes];
+    for (lane, word) in (0..).zip(slot) {
+        *word = f32::from_bits(bits(lane));
+    }
+}

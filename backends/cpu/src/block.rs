@@ -7,6 +7,10 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
 use std::ptr::NonNull;
 
+#[cfg(target_os = "linux")]
+use memmap2::Advice;
+use memmap2::{MmapMut, MmapRaw};
+
 /// A cache line: no vector load of a block's start is split, on any processor we know.
 const LINE: usize = 64;
 
@@ -16,6 +20,13 @@ const PAGE: usize = 4096;
 /// From this size on a block starts at a page.
 const LARGE: usize = 256 << 10;
 
+/// A huge page where there are any. Pixels that lie in small pages cost a walk through the tables
+/// every few rows, which took half of the time of fused passes.
+const HUGE: usize = 2 << 20;
+
+/// From this size on a block is pages of its own, huge ones if the system has them.
+const VAST: usize = 2 * HUGE;
+
 /// What every allocator gives for free, and so what `calloc` can serve.
 const PLAIN: usize = 16;
 
@@ -23,18 +34,26 @@ const PLAIN: usize = 16;
 #[derive(Debug)]
 struct Base(NonNull<u8>);
 
-// SAFETY: an allocation of the global allocator belongs to no thread; any thread may use its bytes
-// and free it.
+// SAFETY: an allocation of the global allocator belongs to no thread, nor do pages; any thread may
+// use its bytes and free it.
 unsafe impl Send for Base {}
 // SAFETY: a shared `Base` only tells an address. Bytes behind it are reached through the unsafe
 // methods of `Block`, whose callers promise that no two threads race.
 unsafe impl Sync for Base {}
 
-/// Zeroed memory of the global allocator.
+/// Whom the memory goes back to.
+#[derive(Debug)]
+enum Owner {
+    Allocator(Layout),
+    /// They are given back when this is dropped.
+    Pages(#[expect(dead_code, reason = "held for its drop")] MmapRaw),
+}
+
+/// Zeroed memory of the global allocator, or pages.
 #[derive(Debug)]
 pub(crate) struct Block {
     base: Base,
-    layout: Layout,
+    owner: Owner,
     /// Bytes from the base to the first aligned one.
     skip: usize,
     len: usize,
@@ -49,6 +68,9 @@ impl Block {
     /// So the block asks for plain alignment and a little more room, and aligns itself.
     pub(crate) fn zeroed(len: u64) -> Option<Self> {
         let len = usize::try_from(len).ok()?;
+        if len >= VAST {
+            return Self::pages(len);
+        }
         let align = if len < LARGE { LINE } else { PAGE };
         let layout = Layout::from_size_align(len.checked_add(align)?, PLAIN).ok()?;
         // SAFETY: the layout's size is at least `align`, so not zero.
@@ -58,8 +80,28 @@ impl Block {
         let base = Base(base);
         Some(Self {
             base,
-            layout,
+            owner: Owner::Allocator(layout),
             skip,
+            len,
+        })
+    }
+
+    /// The same for what is larger than a huge page. The room before the first aligned one is never
+    /// touched, so it costs addresses only.
+    fn pages(len: usize) -> Option<Self> {
+        let room = len.checked_next_multiple_of(HUGE)?.checked_add(HUGE)?;
+        isize::try_from(room).ok()?;
+        let pages = MmapMut::map_anon(room).ok()?;
+        // Where the system has no huge pages, small ones do as well.
+        #[cfg(target_os = "linux")]
+        let _ = pages.advise(Advice::HugePage);
+        let pages = MmapRaw::from(pages);
+        let base = NonNull::new(pages.as_mut_ptr())?;
+        let address = base.addr().get();
+        Some(Self {
+            base: Base(base),
+            owner: Owner::Pages(pages),
+            skip: address.next_multiple_of(HUGE) - address,
             len,
         })
     }
@@ -78,7 +120,8 @@ impl Block {
             "a slice's range is inside its buffer"
         );
         // SAFETY: `skip` is less than `align` and `start` at most `len`, so the result is inside
-        // the allocation of `len + align` bytes, whose size `Layout` keeps below `isize::MAX`.
+        // the allocation of `len + align` bytes or more, whose size `zeroed` keeps below
+        // `isize::MAX`.
         unsafe { self.base.0.add(self.skip + range.start) }
     }
 
@@ -123,9 +166,12 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
+        let Owner::Allocator(layout) = self.owner else {
+            return;
+        };
         // SAFETY: allocated in `zeroed` with this very layout, and freed only here. No view is
         // left: each borrows `self`.
-        unsafe { dealloc(self.base.0.as_ptr(), self.layout) }
+        unsafe { dealloc(self.base.0.as_ptr(), layout) }
     }
 }
 
@@ -137,6 +183,9 @@ mod tests {
     #[case(1, LINE)]
     #[case(LARGE - 1, LINE)]
     #[case(LARGE, PAGE)]
+    #[case(VAST - 1, PAGE)]
+    #[case(VAST, HUGE)]
+    #[case(3 * VAST + 5, HUGE)]
     fn blocks_are_aligned_zeros(#[case] len: usize, #[case] align: usize) {
         for _ in 0..4 {
             let block = Block::zeroed(len as u64).unwrap();

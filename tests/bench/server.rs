@@ -48,6 +48,8 @@ struct Opened {
     kind: MemoryKind,
     /// Images that are there already.
     resident: HashMap<String, Slice>,
+    /// What programs write to and work in: one runs at a time, as frames of a stream do.
+    shared: HashMap<usize, Slice>,
 }
 
 /// A program with all that it reads and writes in place.
@@ -161,14 +163,13 @@ impl Server {
             opened.resident.insert(name.clone(), slice.clone());
             inputs.push(slice);
         }
-        let outputs = flow
-            .outputs()
-            .iter()
-            .map(|id| opened.alloc(room(&flow.kind(*id))));
+        let outputs = (1..)
+            .zip(flow.outputs())
+            .map(|(at, id)| opened.lend(at, room(&flow.kind(*id))));
         let outputs = outputs.collect::<Result<Vec<Slice>>>()?;
         let workspace = match loaded.program().workspace() {
             0 => None,
-            bytes => Some(opened.alloc(bytes)?),
+            bytes => Some(opened.lend(0, bytes)?),
         };
         Ok(Prepared {
             device,
@@ -230,6 +231,7 @@ impl Server {
             queue,
             kind,
             resident: HashMap::new(),
+            shared: HashMap::new(),
         };
         self.devices.insert(name.to_owned(), opened);
         Ok(())
@@ -245,6 +247,18 @@ impl Server {
 impl Opened {
     fn alloc(&self, bytes: u64) -> Result<Slice> {
         Ok(Slice::whole(&self.loader.device().alloc(self.kind, bytes)?))
+    }
+
+    /// Memory that the next program under the same number has too.
+    fn lend(&mut self, number: usize, bytes: u64) -> Result<Slice> {
+        if let Some(there) = self.shared.get(&number)
+            && let Ok(part) = there.part(0..bytes)
+        {
+            return Ok(part);
+        }
+        let slice = self.alloc(bytes)?;
+        self.shared.insert(number, slice.clone());
+        Ok(slice)
     }
 }
 

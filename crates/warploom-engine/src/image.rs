@@ -95,7 +95,14 @@ macro_rules! images {
             )*
         }
 
-        impl Image<'_> {
+        impl<'a> Image<'a> {
+            /// The same pixels in other rows and planes, when there are no gaps.
+            pub(crate) fn regrouped(&self, dims: [usize; 3]) -> Option<Self> {
+                Some(match self {
+                    $(Self::$variant(view) => Self::$variant(view.regrouped(dims)?),)*
+                })
+            }
+
             /// The element type.
             pub fn dtype(&self) -> DType {
                 match self {
@@ -112,6 +119,13 @@ macro_rules! images {
         }
 
         impl ImageMut<'_> {
+            /// The same pixels in other rows and planes, when there are no gaps.
+            pub(crate) fn regrouped(&mut self, dims: [usize; 3]) -> Option<ImageMut<'_>> {
+                Some(match self {
+                    $(Self::$variant(view) => ImageMut::$variant(view.regrouped(dims)?),)*
+                })
+            }
+
             /// The element type.
             pub fn dtype(&self) -> DType {
                 match self {

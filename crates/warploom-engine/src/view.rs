@@ -66,10 +66,23 @@ impl<'a, T> View<'a, T> {
         &self.data[start..start + self.dims[2]]
     }
 
+    /// Are there no gaps between rows and planes?
+    pub fn is_packed(&self) -> bool {
+        self.pitch == [self.dims[1] * self.dims[2], self.dims[2]]
+    }
+
     /// All elements, when there are no gaps.
     pub fn as_packed(&self) -> Option<&'a [T]> {
-        let packed = self.pitch == [self.dims[1] * self.dims[2], self.dims[2]];
-        packed.then(|| &self.data[..self.dims.iter().product()])
+        self.is_packed()
+            .then(|| &self.data[..self.dims.iter().product()])
+    }
+
+    /// The same pixels in other rows and planes, when there are no gaps.
+    ///
+    /// # Panics
+    /// When these are more pixels.
+    pub fn regrouped(&self, dims: [usize; 3]) -> Option<Self> {
+        self.as_packed().map(|data| Self::packed(data, dims))
     }
 }
 
@@ -168,9 +181,17 @@ impl<'a, T> ViewMut<'a, T> {
 
     /// All elements, when there are no gaps.
     pub fn into_packed(self) -> Option<&'a mut [T]> {
-        let packed = self.pitch == [self.dims[1] * self.dims[2], self.dims[2]];
         let count = self.dims.iter().product();
-        packed.then(|| &mut self.data[..count])
+        self.as_view().is_packed().then(|| &mut self.data[..count])
+    }
+
+    /// The same pixels in other rows and planes, when there are no gaps.
+    ///
+    /// # Panics
+    /// When these are more pixels.
+    pub fn regrouped(&mut self, dims: [usize; 3]) -> Option<ViewMut<'_, T>> {
+        let data = self.reborrow().into_packed()?;
+        Some(ViewMut::packed(data, dims))
     }
 }
 

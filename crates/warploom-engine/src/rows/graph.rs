@@ -227,6 +227,18 @@ impl RowGraph {
         Some(made)
     }
 
+    /// Is it one expression of pixels at the very place, which does not ask where that is?
+    pub(super) fn is_local(&self) -> bool {
+        match self.steps.as_slice() {
+            [step] => match &step.work {
+                Work::Map(map) => map.tape.is_local(),
+                Work::Copy => true,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Expressions write outputs themselves where nothing else reads any of their results: other
     /// steps may want rows beyond those of a strip.
     pub(super) fn shorten(&mut self) {

@@ -27,6 +27,8 @@ pub struct RowEngine {
     graph: RowGraph,
     level: Level,
     halo: usize,
+    /// Every pixel is made of those at its own place, wherever that is: rows may be any length.
+    is_local: bool,
     /// Memory of strips that are not running; the next call takes it from here.
     arenas: Mutex<Vec<Arena>>,
 }
@@ -50,6 +52,7 @@ impl RowGraph {
         );
         let halo = self.halo() as usize;
         RowEngine {
+            is_local: self.is_local(),
             graph: self,
             level,
             halo,
@@ -121,6 +124,22 @@ impl Strips {
     }
 }
 
+/// Pixels in a row that is as long as is of use: what a row costs by itself no longer shows.
+const LONG: usize = 1 << 14;
+
+/// The pixels of an image in fewer and longer rows, where their number allows; in enough of them
+/// for all threads.
+fn long_rows([planes, rows, width]: [usize; 3]) -> [usize; 3] {
+    let all = planes * rows;
+    let fair = all * width / (64 * rayon::current_num_threads());
+    let most = (LONG.min(fair) / width).max(1);
+    let times = (1..=most).rev().find(|&times| all.is_multiple_of(times));
+    match times {
+        Some(times) if times > 1 => [1, all / times, width * times],
+        _ => [planes, rows, width],
+    }
+}
+
 impl RowEngine {
     /// Computes every output from the inputs, on the threads of the pool it is called in.
     ///
@@ -141,7 +160,27 @@ impl RowEngine {
         if dims.contains(&0) {
             return;
         }
-        let strips = Strips::new(dims[0], dims[1], self.halo);
+        let long = long_rows(dims);
+        let mut outputs = outputs;
+        if self.is_local && long != dims {
+            let sources: Option<Vec<_>> = inputs.iter().map(|i| i.regrouped(long)).collect();
+            let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
+            if let (Some(sources), Some(targets)) = (sources, targets) {
+                self.start(&sources, lists, targets, long);
+                return;
+            }
+        }
+        self.start(inputs, lists, outputs, dims);
+    }
+
+    fn start(
+        &self,
+        inputs: &[Image<'_>],
+        lists: &[&[f64]],
+        outputs: Vec<ImageMut<'_>>,
+        [planes, rows, _]: [usize; 3],
+    ) {
+        let strips = Strips::new(planes, rows, self.halo);
         let given = Given { inputs, lists };
         self.share(given, outputs, strips, 0..strips.count());
     }

@@ -376,3 +376,37 @@ proptest! {
         prop_assert_eq!(bytemuck::cast_slice::<_, u8>(&c), &two[1]);
     }
 }
+
+#[test]
+fn local_expressions_run_over_long_rows_and_give_the_same() {
+    let graph = warploom_flow::expr::Graph::new();
+    let (a, b) = (graph.input(DType::U16), graph.input(DType::F32));
+    let product = graph.pixel(a).cast(warploom_flow::expr::Ty::F32) * graph.pixel(b);
+    let here = graph.coords()[1].cast(warploom_flow::expr::Ty::F32);
+    for (expression, is_local) in [(product, true), (product + here, false)] {
+        let dag = warploom_flow::expr::Dag::new(&graph, &[(expression, DType::F32)]);
+        for dims in [[2, 96, 500], [1, 97, 513], [64, 1, 3], [1, 7, 1]] {
+            let count: usize = dims.iter().product();
+            let left: Vec<u16> = (0..count).map(|i| (i * 7919 % 65_521) as u16).collect();
+            let right: Vec<f32> = (0..count).map(|i| (i % 1013) as f32 / 7.0).collect();
+            let mut rows = RowGraph::new();
+            let reads = [DType::U16, DType::F32].map(|dtype| Reads::Image(rows.input(dtype)));
+            let made = rows.map(&dag, &reads, &[]).unwrap();
+            rows.output(made[0], DType::F32);
+            let engine = rows.finish();
+            assert_eq!(engine.is_local, is_local);
+            let mut out = vec![0.0_f32; count];
+            let inputs = [
+                Image::from(View::packed(&left, dims)),
+                Image::from(View::packed(&right, dims)),
+            ];
+            let target = ImageMut::from(ViewMut::packed(&mut out, dims));
+            engine.run(&inputs, vec![target]);
+            for (i, &found) in out.iter().enumerate() {
+                let y = if is_local { 0 } else { i / dims[2] % dims[1] };
+                let wanted = f32::from(left[i]) * right[i] + y as f32;
+                assert_eq!(found, wanted, "{i} of {dims:?}");
+            }
+        }
+    }
+}

@@ -13,6 +13,13 @@ const DEPTH: u32 = 200;
 
 pub(super) fn compile(dag: &Dag) -> Option<Tape> {
     let mut maker = Maker::new(dag)?;
+    let asks_where = maker.nodes.iter().zip(&maker.uses).any(|(node, &uses)| {
+        let place = matches!(
+            node,
+            Node::Coord(_) | Node::Extent(_) | Node::InputExtent { .. }
+        );
+        place && uses > 0
+    });
     for id in 0..maker.nodes.len() as Id {
         let at = id as usize;
         if maker.uses[at] > 0 && !maker.uniform[at] && maker.depth[at] % DEPTH == DEPTH - 1 {
@@ -29,7 +36,9 @@ pub(super) fn compile(dag: &Dag) -> Option<Tape> {
         }
         maker.spend(output.id);
     }
+    let beside = maker.reads.iter().any(|read| read.offset != [0; 3]);
     Some(Tape {
+        is_local: !asks_where && !beside,
         code: maker.code,
         reads: maker.reads,
         uniforms: maker.uniforms,

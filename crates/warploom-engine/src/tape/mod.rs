@@ -54,6 +54,7 @@ pub struct Tape {
     dag: Dag,
     slots: usize,
     outputs: Vec<DType>,
+    is_local: bool,
     /// Machine code, made when the tape first runs. A tape runs on one instruction set.
     native: Arc<OnceLock<Option<Native>>>,
 }
@@ -76,6 +77,11 @@ impl Tape {
 
     pub(crate) fn reads(&self) -> &[Read] {
         &self.reads
+    }
+
+    /// Does it read nothing beside its pixel, and not ask where that is?
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
     }
 
     /// Element types of the results.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::lanes::{Level, dispatch};
 use super::share::{pieces, pixels, portions};
-use super::{Pixel, View};
+use super::{Pixel, Real, View};
 
 /// Bytes allocated while counting into `bins` bins on `threads` threads.
 pub fn scratch_bytes<T: Pixel>(bins: usize, threads: usize) -> usize {
@@ -118,41 +118,134 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
         }
         return;
     }
-    let scale = bins as f64 / (high - low);
-    // How far a place may be off by rounding, of the value's and of the edge's; nearer to an edge,
-    // the edges themselves decide.
-    let doubt = 8.0 * f64::EPSILON * (bins as f64 + low.abs().max(high.abs()) * scale);
+    if size_of::<T>() == 4 && T::IS_FLOAT {
+        in_equal_bins(image, Equal::<f32>::new(low, high, bins), &edges, counts);
+    } else {
+        in_equal_bins(image, Equal::<f64>::new(low, high, bins), &edges, counts);
+    }
+}
+
+/// Equal bins, told apart in `R`.
+#[derive(Clone, Copy)]
+struct Equal<R> {
+    low: R,
+    high: R,
+    scale: R,
+    /// How far a place may be off by rounding, of the value's and of the edge's; nearer to an edge,
+    /// the edges themselves decide.
+    doubt: R,
+    bins: usize,
+}
+
+impl<R: Real> Equal<R> {
+    fn new(low: f64, high: f64, bins: usize) -> Self {
+        let scale = bins as f64 / (high - low);
+        let epsilon = if size_of::<R>() == 4 {
+            f64::from(f32::EPSILON)
+        } else {
+            f64::EPSILON
+        };
+        let doubt = 8.0 * epsilon * (bins as f64 + low.abs().max(high.abs()) * scale);
+        Self {
+            low: R::from_f64(low),
+            high: R::from_f64(high),
+            scale: R::from_f64(scale),
+            doubt: R::from_f64(doubt),
+            bins,
+        }
+    }
+
+    /// Could it ever be sure of a bin? Beyond this rounding leaves nothing to go by.
+    fn is_of_use(self) -> bool {
+        self.doubt.to_f64() < 0.25 && self.bins < 1 << 20
+    }
+
+    /// The bin, or one of the two numbers behind the last: not in any, and not sure.
+    #[inline(always)]
+    fn place(self, value: R) -> u32 {
+        let at = (value - self.low) * self.scale;
+        // Far outside and NaN give anything; they are found out below.
+        let bin = at.to_f32() as i32;
+        let beyond = at - R::from_f32(bin as f32);
+        let one = R::from_f32(1.0);
+        let sure = beyond > self.doubt
+            && beyond < one - self.doubt
+            && bin < self.bins as i32
+            && at > R::ZERO;
+        // The bounds may have been rounded, so what is near them is not sure either.
+        let outside = at < -self.doubt || at > R::from_f32(self.bins as f32) + self.doubt;
+        let found = if sure {
+            bin as u32
+        } else {
+            self.bins as u32 + 1
+        };
+        if outside { self.bins as u32 } else { found }
+    }
+}
+
+/// Several tables, since equal neighbours would wait for each other's count.
+const TABLES: usize = 4;
+
+fn in_equal_bins<T: Pixel, R: Real>(
+    image: View<'_, T>,
+    equal: Equal<R>,
+    edges: &[f64],
+    counts: &mut [u64],
+) {
+    let bins = counts.len();
+    let (low, high) = (edges[0], edges[bins]);
     let level = Level::new();
-    let (outside, unsure) = (bins as u32, bins as u32 + 1);
     let room = bins + 1;
-    // Several tables, since equal neighbours would wait for each other's count.
-    let tables = if bins <= 1 << 12 { 4 } else { 1 };
-    let all = count_by(image, tables * room, |table, part| {
+    let unsure = bins as u32 + 1;
+    let exact = |value: f64| {
+        if value >= low && value <= high {
+            let guess = ((value - low) / (high - low) * bins as f64) as usize;
+            bin(value, guess, edges)
+        } else {
+            bins
+        }
+    };
+    let is_of_use = equal.is_of_use();
+    let all = count_by(image, TABLES * room, |table, part| {
+        if !is_of_use {
+            part.iter()
+                .for_each(|pixel| table[exact(pixel.to_f64())] += 1);
+            return;
+        }
+        let (first, rest) = table.split_at_mut(room);
+        let (second, rest) = rest.split_at_mut(room);
+        let (third, fourth) = rest.split_at_mut(room);
         let mut places = [0_u32; 256];
         for block in part.chunks(256) {
             // Two loops, so that the first is vector code.
             dispatch!(level, _simd => for (place, pixel) in places.iter_mut().zip(block) {
-                let value = pixel.to_f64();
-                let at = (value - low) * scale;
-                let bin = at as i32;
-                let beyond = at - f64::from(bin);
-                let sure = beyond > doubt && beyond < 1.0 - doubt && bin < bins as i32;
-                let inside = value >= low && value <= high;
-                let found = if sure { bin as u32 } else { unsure };
-                *place = if inside { found } else { outside };
+                *place = equal.place(R::from_f64(pixel.to_f64()));
             });
-            for (i, (&place, pixel)) in places.iter().zip(block).enumerate() {
-                let place = if place == unsure {
-                    let value = pixel.to_f64();
-                    bin(value, ((value - low) * scale) as usize, &edges)
-                } else {
-                    place as usize
-                };
-                table[i % tables * room + place] += 1;
+            // What is not sure is rare: it is counted by itself.
+            let places = &mut places[..block.len()];
+            let doubtful = places
+                .iter()
+                .fold(false, |any, &place| any | (place == unsure));
+            if doubtful {
+                for (place, pixel) in places.iter_mut().zip(block) {
+                    if *place == unsure {
+                        *place = exact(pixel.to_f64()) as u32;
+                    }
+                }
+            }
+            let mut fours = places.chunks_exact(TABLES);
+            for four in fours.by_ref() {
+                first[four[0] as usize] += 1;
+                second[four[1] as usize] += 1;
+                third[four[2] as usize] += 1;
+                fourth[four[3] as usize] += 1;
+            }
+            for &place in fours.remainder() {
+                first[place as usize] += 1;
             }
         }
     });
-    let total = (0..bins).map(|bin| (0..tables).map(|table| all[table * room + bin]).sum());
+    let total = (0..bins).map(|bin| (0..TABLES).map(|table| all[table * room + bin]).sum());
     for (count, total) in counts.iter_mut().zip(total) {
         *count = total;
     }
@@ -192,6 +285,25 @@ mod tests {
                 naive[at.min(bins - 1)] += 1;
             }
             let mut counts = vec![u64::from(seed); bins];
+            histogram(View::packed(&data, [1, 1, data.len()]), low, high, &mut counts);
+            proptest::prop_assert_eq!(counts, naive);
+        }
+
+        #[test]
+        fn single_precision_on_an_edge_is_counted_as_the_edges_say(
+            bins in 1_usize..300, low in -1.0e4_f32..1.0e4, width in 1.0e-4_f32..1.0e5,
+        ) {
+            let (low, high) = (f64::from(low), f64::from(low) + f64::from(width));
+            let edges = edges(low, high, bins);
+            let near = |e: &f64| { let e = *e as f32; [e.next_down(), e, e.next_up(), e + width / 7.0] };
+            let mut data: Vec<f32> = edges.iter().flat_map(near).collect();
+            data.extend([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 0.0]);
+            let mut naive = vec![0_u64; bins];
+            for value in data.iter().map(|&v| f64::from(v)).filter(|&v| v >= low && v <= high) {
+                let at = edges.iter().rposition(|&edge| edge <= value).unwrap();
+                naive[at.min(bins - 1)] += 1;
+            }
+            let mut counts = vec![7; bins];
             histogram(View::packed(&data, [1, 1, data.len()]), low, high, &mut counts);
             proptest::prop_assert_eq!(counts, naive);
         }

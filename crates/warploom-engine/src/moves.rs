@@ -1,6 +1,10 @@
 //! Pixels in other places: cutting, padding, mirroring, turning.
 
+use fearless_simd::prelude::*;
+
+use super::lanes::{Level, Simd, dispatch, load, store};
 use super::share::{fit, for_bands, for_rows};
+use super::turn::square;
 use super::{Pixel, View, ViewMut};
 use warploom_flow::Boundary;
 
@@ -102,6 +106,29 @@ const fn tile<T>() -> usize {
     64 / size_of::<T>()
 }
 
+/// The columns of a tile, given its rows.
+type Whole<'f, T, const SIDE: usize> = dyn Fn([&[T]; SIDE]) -> [[T; SIDE]; SIDE] + Sync + 'f;
+
+/// Swaps two axes of an image; as [`transpose`], faster where pixels are words.
+pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMut<'_, T>) {
+    let mut dims = image.dims();
+    dims.swap(axes.0, axes.1);
+    if size_of::<T>() != 4 || (axes.0.min(axes.1), axes.0.max(axes.1)) != (1, 2) {
+        transpose(image, axes, out);
+        return;
+    }
+    fit(dims, out.dims());
+    let level = Level::new();
+    let words = |rows: [&[T]; 16]| -> [[T; 16]; 16] {
+        let rows = rows.map(bytemuck::cast_slice::<T, u32>);
+        let mut turned = [[T::ZERO; 16]; 16];
+        let columns = turned.each_mut().map(|row| bytemuck::cast_slice_mut(row));
+        dispatch!(level, simd => turn_words(simd, &rows, columns));
+        turned
+    };
+    turn::<T, 16>(image, out, Some(&words));
+}
+
 /// Swaps two axes (0 is z, 2 is x); `out` has the swapped extents.
 pub fn transpose<T: Copy + Send + Sync>(
     image: View<'_, T>,
@@ -114,10 +141,10 @@ pub fn transpose<T: Copy + Send + Sync>(
     match (axes.0.min(axes.1), axes.0.max(axes.1)) {
         (0, 1) => for_rows(out, |z, y, row| row.copy_from_slice(image.row(y, z))),
         (1, 2) => match tile::<T>() {
-            64 => turn::<T, 64>(image, out),
-            32 => turn::<T, 32>(image, out),
-            16 => turn::<T, 16>(image, out),
-            _ => turn::<T, 8>(image, out),
+            64 => turn::<T, 64>(image, out, None),
+            32 => turn::<T, 32>(image, out, None),
+            16 => turn::<T, 16>(image, out, None),
+            _ => turn::<T, 8>(image, out, None),
         },
         (0, 2) => {
             // Rows of a plane of the result lie in one row of the image each, at this plane's y.
@@ -129,7 +156,13 @@ pub fn transpose<T: Copy + Send + Sync>(
 }
 
 /// Output pixel (z, y, x) is input pixel (z, x, y), by tiles of this side.
-fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewMut<'_, T>) {
+///
+/// `whole` knows a faster way for tiles that are not cut off.
+fn turn<T: Copy + Send + Sync, const SIDE: usize>(
+    image: View<'_, T>,
+    out: ViewMut<'_, T>,
+    whole: Option<&Whole<'_, T, SIDE>>,
+) {
     let [_, ny, nx] = out.dims();
     for_bands(out, SIDE, &|mut band| {
         let rows = band.rows();
@@ -143,6 +176,15 @@ fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewM
                 let height = last - first;
                 let y = first - z * ny;
                 // Whole cache lines of the image, one row after the other; then the tile's columns.
+                if let Some(whole) = whole
+                    && (height, right - left) == (SIDE, SIDE)
+                {
+                    let lines = std::array::from_fn(|line| &image.row(z, left + line)[y..y + SIDE]);
+                    for (row, line) in (first..last).zip(whole(lines)) {
+                        band.row(row)[left..right].copy_from_slice(&line);
+                    }
+                    continue;
+                }
                 let corner = image.row(z, left)[y];
                 let mut tile = [[corner; SIDE]; SIDE];
                 for (line, x) in tile.iter_mut().zip(left..right) {
@@ -158,6 +200,23 @@ fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewM
             first = last;
         }
     });
+}
+
+/// Sixteen rows of sixteen words become columns.
+#[inline(always)]
+fn turn_words<S: Simd>(simd: S, lines: &[&[u32]; 16], turned: [&mut [u32]; 16]) {
+    let lanes = S::u32s::LEN;
+    for top in (0..16).step_by(lanes) {
+        for left in (0..16).step_by(lanes) {
+            let rows = std::array::from_fn(|line| {
+                load::<S, S::u32s>(simd, lines[(top + line).min(15)], left)
+            });
+            let columns = square(rows);
+            for (column, vector) in columns.iter().enumerate().take(lanes) {
+                store(*vector, turned[left + column], top);
+            }
+        }
+    }
 }
 
 /// Output pixel (z, y, x) is input pixel (x, y, z).
@@ -208,6 +267,9 @@ mod tests {
             turned.swap(axes.0, axes.1);
             let mut out = vec![0; data.len()];
             transpose(image, axes, ViewMut::packed(&mut out, turned));
+            let mut other = vec![0; out.len()];
+            swap_axes(image, axes, ViewMut::packed(&mut other, turned));
+            assert_eq!(out, other);
             let out = View::packed(&out, turned);
             for (at, &value) in data.iter().enumerate() {
                 let mut place = [

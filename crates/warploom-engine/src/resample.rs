@@ -142,12 +142,39 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
     // Of z and y low and high, and of x: eight pixels around a place.
     let mut around = [[T::Real::ZERO; CHUNK]; 8];
     for (chunk, to) in row.chunks_mut(CHUNK).enumerate() {
-        let first = chunk * CHUNK;
+        let first = (chunk * CHUNK) as i32;
+        if let (1, Some(data)) = (nz, image.as_packed())
+            && all_within(dims, starts, steps, first, to.len())
+        {
+            for axis in 1..3 {
+                for i in 0..CHUNK {
+                    let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
+                    let low = at as i32;
+                    lows[axis][i] = low;
+                    parts[axis][i] = T::Real::from_f64(at - f64::from(low));
+                }
+            }
+            let [a, b, c, d, ..] = &mut around;
+            for i in 0..to.len() {
+                let at = lows[1][i] as usize * dims[2] + lows[2][i] as usize;
+                let (upper, lower) = (&data[at..at + 2], &data[at + dims[2]..][..2]);
+                a[i] = upper[0].to_real();
+                b[i] = upper[1].to_real();
+                c[i] = lower[0].to_real();
+                d[i] = lower[1].to_real();
+            }
+            for (i, to) in to.iter_mut().enumerate() {
+                let upper = mix(a[i], b[i], parts[2][i]);
+                let lower = mix(c[i], d[i], parts[2][i]);
+                *to = mix(upper, lower, parts[1][i]);
+            }
+            continue;
+        }
         let mut inside = [true; CHUNK];
         for axis in 0..3 {
             let last = (dims[axis] - 1) as f64;
             for i in 0..CHUNK {
-                let at = starts[axis] + steps[axis] * (first + i) as f64;
+                let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
                 let is_inside = at >= 0.0 && at <= last;
                 let at = if is_inside { at } else { 0.0 };
                 let low = at as i32;
@@ -188,6 +215,27 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
             *to = if inside[i] { value } else { T::Real::ZERO };
         }
     }
+}
+
+/// Do these pixels of a plane all lie between four of the image? Places go one way along every
+/// axis, so that what holds at both ends holds between them.
+fn all_within(
+    dims: [usize; 3],
+    starts: [f64; 3],
+    steps: [f64; 3],
+    first: i32,
+    count: usize,
+) -> bool {
+    let ends = [first, first + count as i32 - 1].map(f64::from);
+    let within = |axis: usize, last: f64| {
+        ends.iter()
+            .map(|x| starts[axis] + steps[axis] * x)
+            .all(|at| at >= 0.0 && at < last)
+    };
+    // Along z there is one place only.
+    (starts[0], steps[0]) == (0.0, 0.0)
+        && within(1, (dims[1] - 1) as f64)
+        && within(2, (dims[2] - 1) as f64)
 }
 
 /// Where the pixels of a row are read.

@@ -41,8 +41,9 @@ pub(crate) struct Reach {
 /// Columns of a tile when nothing else decides: with the result it fills half of a small L1 cache.
 const COLUMNS: usize = 192;
 
+/// Rows become columns, of a square as wide as a vector.
 #[inline(always)]
-fn square<S: Simd, V: SimdBase<S>>(mut rows: [V; 16]) -> [V; 16] {
+pub(crate) fn square<S: Simd, V: SimdBase<S>>(mut rows: [V; 16]) -> [V; 16] {
     // Each round moves one bit of the column number into the row number.
     let mut span = 1;
     while span < V::LEN {

@@ -6,9 +6,52 @@
 //! everywhere (a call of the mathematics library where the processor has none: right, but slow).
 
 use fearless_simd::prelude::*;
-pub use fearless_simd::{Level, Simd, dispatch};
+pub use fearless_simd::{Level, Simd};
 
 use super::Pixel;
+
+/// Runs an expression compiled for the instruction set of `level`, whose token it is given.
+///
+/// On x86 there are three of them: AVX-512, AVX2 and what every processor has. Every further one
+/// would make every kernel for every element type once more, and take minutes to build; processors
+/// that have SSE 4.2 and not AVX2 are older than any GPU this is for.
+macro_rules! dispatch {
+    ($level:expr, $simd:pat => $op:expr) => {{
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        {
+            match $level {
+                $crate::lanes::Level::Avx512(token) => {
+                    let $simd = token;
+                    fearless_simd::Simd::vectorize(
+                        token,
+                        #[inline(always)]
+                        || $op,
+                    )
+                }
+                $crate::lanes::Level::Avx2(token) => {
+                    let $simd = token;
+                    fearless_simd::Simd::vectorize(
+                        token,
+                        #[inline(always)]
+                        || $op,
+                    )
+                }
+                level => {
+                    let token = level.as_sse2().expect("the first set that x86-64 has");
+                    let $simd = token;
+                    fearless_simd::Simd::vectorize(
+                        token,
+                        #[inline(always)]
+                        || $op,
+                    )
+                }
+            }
+        }
+        #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+        fearless_simd::dispatch!($level, $simd => $op)
+    }};
+}
+pub(crate) use dispatch;
 
 /// An element type that has vectors.
 pub trait Lane: SimdElement + Pixel {
@@ -92,7 +135,6 @@ pub(crate) fn levels() -> Vec<Level> {
         let all = [
             best.as_avx512().map(Level::Avx512),
             best.as_avx2().map(Level::Avx2),
-            best.as_sse4_2().map(Level::Sse4_2),
             best.as_sse2().map(Level::Sse2),
         ];
         all.into_iter().flatten().collect()

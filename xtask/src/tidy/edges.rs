@@ -47,8 +47,13 @@ const TABLE: &[Allowed] = &[
         dev: &[],
     },
     Allowed {
+        package: "warploom-native",
+        normal: &[],
+        dev: &[],
+    },
+    Allowed {
         package: "warploom-engine",
-        normal: &[CORE, "warploom-flow"],
+        normal: &[CORE, "warploom-flow", "warploom-native"],
         dev: &[],
     },
     Allowed {

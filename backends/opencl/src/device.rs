@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warploom_core::memory::OPENCL_PINNED;
 use warploom_core::{
-    Account, Buffer, Caps, CodeCache, Device, DeviceError, DeviceId, DeviceInfo, Kernel,
-    KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc, Result,
+    Account, Buffer, Caps, CodeCache, Device, DeviceError, DeviceId, DeviceInfo, DeviceKind,
+    Kernel, KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc, Result,
 };
 
 use crate::buffer::OpenClBuffer;
@@ -105,7 +105,13 @@ impl OpenClDevice {
     /// byte written brings most of them to it, so that a full device is found here and not in
     /// the middle of a pipeline.
     fn touched(&self, bytes: u64, on_host: bool) -> Driven<cl::Mem> {
-        let mem = cl::Mem::create(&self.opened.context, bytes, on_host)?;
+        let context = &self.opened.context;
+        let is_processor = self.info.kind == DeviceKind::Cpu && !on_host;
+        let paged = is_processor.then(|| cl::Mem::on_pages(context, bytes));
+        let mem = match paged.flatten() {
+            Some(mem) => mem?,
+            None => cl::Mem::create(context, bytes, on_host)?,
+        };
         self.opened.service().write(&mem, 0, &[0])?.wait()?;
         Ok(mem)
     }

@@ -129,7 +129,6 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
 #[derive(Clone, Copy)]
 struct Equal<R> {
     low: R,
-    high: R,
     scale: R,
     /// How far a place may be off by rounding, of the value's and of the edge's; nearer to an edge,
     /// the edges themselves decide.
@@ -148,7 +147,6 @@ impl<R: Real> Equal<R> {
         let doubt = 8.0 * epsilon * (bins as f64 + low.abs().max(high.abs()) * scale);
         Self {
             low: R::from_f64(low),
-            high: R::from_f64(high),
             scale: R::from_f64(scale),
             doubt: R::from_f64(doubt),
             bins,
@@ -208,8 +206,9 @@ fn in_equal_bins<T: Pixel, R: Real>(
     let is_of_use = equal.is_of_use();
     let all = count_by(image, TABLES * room, |table, part| {
         if !is_of_use {
-            part.iter()
-                .for_each(|pixel| table[exact(pixel.to_f64())] += 1);
+            for pixel in part {
+                table[exact(pixel.to_f64())] += 1;
+            }
             return;
         }
         let (first, rest) = table.split_at_mut(room);

@@ -21,29 +21,32 @@ macro_rules! dispatch {
         {
             match $level {
                 $crate::lanes::Level::Avx512(token) => {
-                    let $simd = token;
-                    fearless_simd::Simd::vectorize(
-                        token,
-                        #[inline(always)]
-                        || $op,
-                    )
+                    match token {
+                        $simd => fearless_simd::Simd::vectorize(
+                            token,
+                            #[inline(always)]
+                            || $op,
+                        ),
+                    }
                 }
                 $crate::lanes::Level::Avx2(token) => {
-                    let $simd = token;
-                    fearless_simd::Simd::vectorize(
-                        token,
-                        #[inline(always)]
-                        || $op,
-                    )
+                    match token {
+                        $simd => fearless_simd::Simd::vectorize(
+                            token,
+                            #[inline(always)]
+                            || $op,
+                        ),
+                    }
                 }
                 level => {
                     let token = level.as_sse2().expect("the first set that x86-64 has");
-                    let $simd = token;
-                    fearless_simd::Simd::vectorize(
-                        token,
-                        #[inline(always)]
-                        || $op,
-                    )
+                    match token {
+                        $simd => fearless_simd::Simd::vectorize(
+                            token,
+                            #[inline(always)]
+                            || $op,
+                        ),
+                    }
                 }
             }
         }

@@ -379,12 +379,12 @@ proptest! {
 
 #[test]
 fn local_expressions_run_over_long_rows_and_give_the_same() {
-    let graph = warploom_flow::expr::Graph::new();
+    let graph = Graph::new();
     let (a, b) = (graph.input(DType::U16), graph.input(DType::F32));
-    let product = graph.pixel(a).cast(warploom_flow::expr::Ty::F32) * graph.pixel(b);
-    let here = graph.coords()[1].cast(warploom_flow::expr::Ty::F32);
+    let product = graph.pixel(a).cast(Ty::F32) * graph.pixel(b);
+    let here = graph.coords()[1].cast(Ty::F32);
     for (expression, is_local) in [(product, true), (product + here, false)] {
-        let dag = warploom_flow::expr::Dag::new(&graph, &[(expression, DType::F32)]);
+        let dag = Dag::new(&graph, &[(expression, DType::F32)]);
         for dims in [[2, 96, 500], [1, 97, 513], [64, 1, 3], [1, 7, 1]] {
             let count: usize = dims.iter().product();
             let left: Vec<u16> = (0..count).map(|i| (i * 7919 % 65_521) as u16).collect();

@@ -119,9 +119,21 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
         return;
     }
     if size_of::<T>() == 4 && T::IS_FLOAT {
-        in_equal_bins(image, Equal::<f32>::new(low, high, bins), &edges, counts);
+        in_equal_bins(
+            image,
+            Equal::<f32>::new(low, high, bins),
+            [low, high],
+            &edges,
+            counts,
+        );
     } else {
-        in_equal_bins(image, Equal::<f64>::new(low, high, bins), &edges, counts);
+        in_equal_bins(
+            image,
+            Equal::<f64>::new(low, high, bins),
+            [low, high],
+            &edges,
+            counts,
+        );
     }
 }
 
@@ -187,11 +199,11 @@ const TABLES: usize = 4;
 fn in_equal_bins<T: Pixel, R: Real>(
     image: View<'_, T>,
     equal: Equal<R>,
+    [low, high]: [f64; 2],
     edges: &[f64],
     counts: &mut [u64],
 ) {
     let bins = counts.len();
-    let (low, high) = (edges[0], edges[bins]);
     let level = Level::new();
     let room = bins + 1;
     let unsure = bins as u32 + 1;
@@ -222,9 +234,8 @@ fn in_equal_bins<T: Pixel, R: Real>(
             });
             // What is not sure is rare: it is counted by itself.
             let places = &mut places[..block.len()];
-            let doubtful = places
-                .iter()
-                .fold(false, |any, &place| any | (place == unsure));
+            let doubtful = places.iter().map(|&place| u32::from(place == unsure));
+            let doubtful = doubtful.sum::<u32>() > 0;
             if doubtful {
                 for (place, pixel) in places.iter_mut().zip(block) {
                     if *place == unsure {

@@ -122,8 +122,8 @@ pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMu
     let words = |rows: [&[T]; 16]| -> [[T; 16]; 16] {
         let rows = rows.map(bytemuck::cast_slice::<T, u32>);
         let mut turned = [[T::ZERO; 16]; 16];
-        let columns = turned.each_mut().map(|row| bytemuck::cast_slice_mut(row));
-        dispatch!(level, simd => turn_words(simd, &rows, columns));
+        let mut columns = turned.each_mut().map(|row| bytemuck::cast_slice_mut(row));
+        dispatch!(level, simd => turn_words(simd, &rows, &mut columns));
         turned
     };
     turn::<T, 16>(image, out, Some(&words));
@@ -204,7 +204,7 @@ fn turn<T: Copy + Send + Sync, const SIDE: usize>(
 
 /// Sixteen rows of sixteen words become columns.
 #[inline(always)]
-fn turn_words<S: Simd>(simd: S, lines: &[&[u32]; 16], turned: [&mut [u32]; 16]) {
+fn turn_words<S: Simd>(simd: S, lines: &[&[u32]; 16], turned: &mut [&mut [u32]; 16]) {
     let lanes = S::u32s::LEN;
     for top in (0..16).step_by(lanes) {
         for left in (0..16).step_by(lanes) {

@@ -235,6 +235,80 @@ fn a_series_is_split_into_records() {
 }
 
 #[test]
+fn a_plate_of_zarr_is_its_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let plate = folder.path().join("p.zarr");
+    let group = |path: &Path, ome: &str| {
+        fs::create_dir_all(path).unwrap();
+        let text =
+            format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{{"ome":{ome}}}}}"#);
+        fs::write(path.join("zarr.json"), text).unwrap();
+    };
+    group(
+        &plate,
+        r#"{"version":"0.5","plate":{"wells":[{"path":"A/1"},{"path":"B/12"}]}}"#,
+    );
+    for (well, value) in [("A/1", 10), ("B/12", 20)] {
+        group(
+            &plate.join(well),
+            r#"{"well":{"images":[{"path":"0"},{"path":"1"}]}}"#,
+        );
+        for field in 0..2_u8 {
+            let image = plate.join(well).join(field.to_string());
+            let made = folder.path().join("made.zarr");
+            plane(&made, value + field);
+            fs::rename(made, image).unwrap();
+        }
+    }
+    let layout = Layout::new(plate.to_str().unwrap()).unwrap();
+    let records = layout.find().unwrap().whole().unwrap();
+    assert_eq!(ids(&records), ["p"]);
+    let mut reader = RecordReader::new();
+    assert_eq!(
+        reader.header(&records[0]).unwrap_err().code().to_string(),
+        "WL0709"
+    );
+    let images = reader.images(&records[0]).unwrap();
+    assert_eq!(ids(&images), ["p_A_1_0", "p_A_1_1", "p_B_12_0", "p_B_12_1"]);
+    let mut pixels = [0; 6];
+    for (image, value) in images.iter().zip([10, 11, 20, 21]) {
+        reader.read_into(image, &mut pixels).unwrap();
+        assert_eq!(pixels, [value; 6]);
+        assert_eq!(reader.images(image).unwrap(), std::slice::from_ref(image));
+    }
+    // A plate that leaves its folder is none.
+    group(&plate, r#"{"plate":{"wells":[{"path":"../A"}]}}"#);
+    assert_eq!(reader.images(&records[0]).unwrap(), records);
+    group(&plate, r#"{"plate":{"wells":[{"path":"C/1"}]}}"#);
+    assert!(reader.images(&records[0]).is_err());
+}
+
+#[test]
+fn images_of_one_file_are_records_each() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/two-images.ome.tif");
+    let record = Record::file(path);
+    let mut reader = RecordReader::new();
+    assert!(reader.header(&record).is_err());
+    let images = reader.images(&record).unwrap();
+    assert_eq!(ids(&images), ["two-images_s0", "two-images_s1"]);
+    let dims = |reader: &mut RecordReader, at: usize| {
+        let header = reader.header(&images[at]).unwrap();
+        (header.shape.axes().to_vec(), header.shape.dims().to_vec())
+    };
+    let first = dims(&mut reader, 0);
+    assert_eq!(first, (vec![Axis::Z, Axis::Y, Axis::X], vec![3, 5, 7]));
+    let second = dims(&mut reader, 1);
+    assert_eq!(second, (vec![Axis::C, Axis::Y, Axis::X], vec![2, 4, 6]));
+    assert_eq!(reader.images(&images[1]).unwrap(), images[1..]);
+    let depths: Vec<Record> = reader.split(&images[0], &[Axis::Z]).unwrap().collect();
+    assert_eq!(depths[2].id(), "two-images_s0_z2");
+    let mut plane = [0; 70];
+    reader.read_into(&depths[2], &mut plane).unwrap();
+    let wanted = (70 * 37 + 11) % 251_u16;
+    assert_eq!(plane[..2], wanted.to_ne_bytes());
+}
+
+#[test]
 fn outputs_have_names_of_their_own() {
     let folder = folder(&[
         ("P1/A01_1.tif", 0),

@@ -92,6 +92,9 @@ def make_tif():
     hyperstack = ramp((2, 3, 2, 5, 7), "u2")
     save_tif("ome-order", hyperstack.transpose(2, 0, 1, 3, 4), ome=True, metadata={"axes": "ZTCYX"})
     save_tif("imagej-order", hyperstack.transpose(0, 2, 1, 3, 4), imagej=True, metadata={"axes": "TZCYX"})
+    with tifffile.TiffWriter(HERE / "two-images.ome.tif", ome=True) as file:
+        file.write(ramp((3, 5, 7), "u2"), metadata={"axes": "ZYX"})
+        file.write(ramp((2, 4, 6), "u2"), metadata={"axes": "CYX"})
     save_tif("bigtiff-tiles", ramp((2, 40, 50), "i2"), bigtiff=True, byteorder=">", tile=(16, 16),
              compression="zlib", predictor=2)
     save_tif("lzw-predictor-f8", ramp((20, 30), "f8"), compression="lzw", predictor=3)

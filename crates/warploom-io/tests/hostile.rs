@@ -5,79 +5,16 @@
     reason = "a test that panics has failed, which is what is meant"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod watched;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-use warploom_io::{Fault, Format, Image, Source, read_bytes};
+use warploom_io::{Fault, Format, Image, read_bytes};
 
-/// Remembers the largest piece of memory that this thread asked for.
-struct Watched;
-
-thread_local! {
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-fn note(size: usize) {
-    // Threads that end ask for memory, too, and have no place to remember it.
-    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(size)));
-}
-
-// SAFETY: every call goes to the system's allocator as it is; noting a number does not allocate.
-unsafe impl GlobalAlloc for Watched {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
-        // SAFETY: the caller's duties are those of the system's allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
-        // SAFETY: the caller's duties are those of the system's allocator.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
-        // SAFETY: the caller's duties are those of the system's allocator.
-        unsafe { System.realloc(old, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: the caller's duties are those of the system's allocator.
-        unsafe { System.dealloc(old, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Watched = Watched;
-
-/// The largest piece of memory that something asked for.
-fn largest<T>(work: impl FnOnce() -> T) -> (usize, T) {
-    LARGEST.with(|largest| largest.set(0));
-    let result = work();
-    (LARGEST.with(Cell::get), result)
-}
-
-/// What a file of so many bytes may make us ask for: what the greediest codec makes of it, or a buffer
-/// for reading.
-fn justified(length: usize) -> usize {
-    (length << 15) + (1 << 20)
-}
-
-/// So many cases, always the same ones: what fails here fails everywhere.
-fn fixed(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(20_261_116),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
+use watched::{fixed, justified, largest};
 
 /// The valid files that are changed here.
 fn seeds() -> &'static [(PathBuf, Vec<u8>)] {
@@ -185,89 +122,46 @@ proptest! {
     }
 }
 
-/// Files with their contents.
-type Files = Vec<(PathBuf, Vec<u8>)>;
-
-/// The folders of Zarr's that are changed here, as their files.
-fn zarr_seeds() -> &'static [Files] {
-    static SEEDS: LazyLock<Vec<Files>> = LazyLock::new(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/zarr");
-        let mut arrays: Vec<PathBuf> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        arrays.sort();
-        let load = |array: &PathBuf| {
-            let mut files = Vec::new();
-            list(array, array, &mut files);
-            files.sort();
-            files
-        };
-        arrays.iter().map(load).collect()
-    });
-    &SEEDS
-}
-
-fn list(root: &Path, folder: &Path, files: &mut Files) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            list(root, &path, files);
-        } else {
-            let name = path.strip_prefix(root).unwrap().to_owned();
-            files.push((name, fs::read(&path).unwrap()));
+/// Numbers that would need more memory than there is, said in places where nothing else stops them.
+#[test]
+fn claims_of_descriptions_cost_nothing() {
+    let text = |text: &str| {
+        let mut bytes = tiff(
+            &[
+                (256, 4, 1, 2),
+                (257, 4, 1, 2),
+                (258, 3, 1, 8),
+                (259, 3, 1, 1),
+                (262, 3, 1, 1),
+                (270, 2, u32::try_from(text.len()).unwrap(), 200),
+                (273, 4, 1, 190),
+                (278, 4, 1, 2),
+                (279, 4, 1, 4),
+            ],
+            &[],
+        );
+        bytes.resize(200, 0);
+        bytes.extend(text.as_bytes());
+        bytes
+    };
+    let imagej = "ImageJ=1.54f\nimages=4000000000\nchannels=2\nslices=2000000000\n\0";
+    let ome = "<OME><Image><Pixels DimensionOrder='XYCZT' Type='uint8' SizeX='2' SizeY='2' \
+               SizeZ='4000000000' SizeC='1000' SizeT='1000'/></Image></OME>";
+    let planes = "<OME><Image><Pixels DimensionOrder='XYCZT' Type='uint8' SizeX='2' SizeY='2' \
+                  SizeZ='1' SizeC='1' SizeT='1'><TiffData IFD='0' PlaneCount='4000000000000'/>\
+                  </Pixels></Image></OME>";
+    for (said, wanted) in [
+        (imagej, "by the word of ImageJ"),
+        (ome, "fewer planes than it describes"),
+        (planes, ""),
+    ] {
+        let bytes = text(said);
+        let (asked, outcome) = largest(|| read(Path::new("a.tif"), &bytes));
+        assert!(asked < 1 << 20, "{asked} bytes");
+        match outcome {
+            Ok(image) => assert_eq!((image.bytes().len(), wanted), (4, "")),
+            Err(fault) => assert!(fault.to_string().contains(wanted), "{fault}"),
         }
-    }
-}
-
-/// Opens and reads a folder, unless what it claims is more than a test wants to have.
-fn read_folder(folder: &Path) -> Result<(), String> {
-    let mut source = Source::open(folder).map_err(|error| error.to_string())?;
-    if source.header().bytes() > 1 << 24 {
-        return Ok(());
-    }
-    source.read().map(drop).map_err(|error| error.to_string())
-}
-
-proptest! {
-    #![proptest_config(fixed(600))]
-
-    #[test]
-    fn changed_folders_are_errors_or_images(
-        at in any::<prop::sample::Index>(),
-        file in any::<prop::sample::Index>(),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
-        cut in prop::option::of(any::<prop::sample::Index>()),
-        digits: bool,
-    ) {
-        let folder = tempfile::tempdir().unwrap();
-        let array = folder.path().join("a.zarr");
-        let seeds = zarr_seeds();
-        let files = &seeds[at.index(seeds.len())];
-        let chosen = file.index(files.len());
-        let mut length = 0;
-        for (number, (name, bytes)) in files.iter().enumerate() {
-            let mut bytes = bytes.clone();
-            if number == chosen {
-                for (place, value) in &changes {
-                    let place = place.index(bytes.len());
-                    // Numbers of a description that are other numbers get farther than nonsense.
-                    bytes[place] = match bytes[place] {
-                        b'0'..=b'9' if digits => b'0' + value % 10,
-                        _ => *value,
-                    };
-                }
-                if let Some(cut) = &cut {
-                    bytes.truncate(cut.index(bytes.len()));
-                }
-            }
-            length += bytes.len();
-            let path = array.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, bytes).unwrap();
-        }
-        let (asked, outcome) = largest(|| read_folder(&array));
-        prop_assert!(asked <= justified(length).max(1 << 25), "{asked} bytes: {outcome:?}");
     }
 }
 

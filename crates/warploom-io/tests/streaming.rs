@@ -9,15 +9,15 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use warploom_core::{DType, Shape};
-use warploom_io::records::Record;
+use warploom_io::records::{Record, RecordReader};
 use warploom_io::{
-    Ahead, Fault, FileError, Image, Next, Prefetch, Sync, WriteBehind, write, write_image,
+    Ahead, Fault, FileError, Image, Next, Prefetch, Source, Sync, WriteBehind, write, write_image,
 };
 
 /// Files of 4x5 u16, each filled with its number.
@@ -170,6 +170,53 @@ fn memory_has_a_bound() {
     let kept = more.into_image();
     drop(prefetch);
     assert_eq!(kept.elements::<u16>().unwrap()[0], 2);
+}
+
+#[test]
+fn records_that_fail_do_not_run_ahead_without_end() {
+    let pulled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&pulled);
+    let records = (0..1000).map(move |at| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Record::file(format!("/none/r{at}.tif")))
+    });
+    let ahead = Ahead {
+        threads: 3,
+        buffers: 4,
+        ..Ahead::default()
+    };
+    let mut prefetch = Prefetch::start(records, ahead).unwrap();
+    assert!(prefetch.next().unwrap().image.is_err());
+    thread::sleep(Duration::from_millis(200));
+    let pulled = pulled.load(Ordering::Relaxed);
+    assert!((2..=9).contains(&pulled), "{pulled} records were asked for");
+    let mut left = 0;
+    while let Some(loaded) = prefetch.next() {
+        assert!(loaded.image.is_err());
+        left += 1;
+    }
+    assert_eq!(left, 999);
+}
+
+#[test]
+fn a_flag_ends_reading_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.tif", "a.npy", "a.png", "a.zarr", "a.ome.tif"] {
+        let path = folder.path().join(name);
+        let image = Image::new(Shape::new(&[4, 5]).unwrap(), &[7_u8; 20]).unwrap();
+        write(&path, &image).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut reader = RecordReader::with_stop(Arc::clone(&stop));
+        let record = Record::file(&path);
+        let mut pixels = [0; 20];
+        reader.read_into(&record, &mut pixels).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let error = reader.read_into(&record, &mut pixels).unwrap_err();
+        assert_eq!(error.fault, Fault::Stopped, "{name}");
+        let mut source = Source::open(&path).unwrap();
+        source.stop_flag().store(true, Ordering::Relaxed);
+        assert_eq!(source.read().unwrap_err().fault, Fault::Stopped, "{name}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 """TIFF: tifffile on either side."""
 
 import itertools
+import re
 
 import numpy as np
 import tifffile
@@ -117,6 +118,13 @@ def foreign(folder, path, array):
         target = path(".ome.tif")
         tifffile.imwrite(target, array[0, 0], metadata=None, description=changed.encode(), photometric="minisblack")
         yield refuses(f"ome: {name}", target, words)
+    # One file that is named, and no other: it is this one, by whatever name it goes now.
+    for own in ["", ' UUID="urn:uuid:1"']:
+        changed = re.sub(' UUID="[^"]*"', own, text, count=1)
+        changed = re.sub("(<TiffData [^>]*)/>", r'\1><UUID FileName="old-name.ome.tif">urn:uuid:1</UUID></TiffData>', changed)
+        target = path(".ome.tif")
+        tifffile.imwrite(target, array[0, 0], metadata=None, description=changed.encode(), photometric="minisblack")
+        yield reads(f"ome: named {own}", target, array[0, 0], folder, axes="ZYX")
     target = path()
     tifffile.imwrite(target, np.zeros((20, 20), "u1"), compression="jpeg")
     yield refuses("jpeg", target, "compressed by JPEG (7)")

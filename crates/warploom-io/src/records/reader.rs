@@ -18,6 +18,9 @@ use crate::source::{Choice, Source};
 use crate::store::Scratch;
 
 /// Reads records one after another, keeping what the next one can use: the last file, and room.
+///
+/// The last file stays open, and fingerprints are remembered: a file that is replaced meanwhile is the old
+/// one to this reader, and the new one to another.
 #[derive(Debug, Default)]
 pub struct RecordReader {
     source: Option<(PathBuf, Choice, Source)>,

@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str, directories: usize) -> Result<Vec<OmeImage>, Fau
             instead: "save it as one OME-TIFF, with a description of its own".into(),
         });
     }
-    let own = root.attribute("UUID");
+    let own = own_uuid(root);
     let mut images = Vec::new();
     let mut elsewhere = None;
     for image in children(root, "Image") {
@@ -62,6 +62,20 @@ pub(super) fn parse(text: &str, directories: usize) -> Result<Vec<OmeImage>, Fau
         (true, None) => Err(Fault::damaged("its OME-XML describes no image")),
         _ => Ok(images),
     }
+}
+
+/// What this file is called in its own description. Where it does not say, and speaks of one file only,
+/// that is this one.
+fn own_uuid<'d>(root: Node<'d, 'd>) -> Option<&'d str> {
+    if let Some(own) = root.attribute("UUID") {
+        return Some(own.trim());
+    }
+    let mut named = root
+        .descendants()
+        .filter(|node| node.tag_name().name() == "UUID")
+        .filter_map(|node| node.text().map(str::trim));
+    let first = named.next()?;
+    named.all(|uuid| uuid == first).then_some(first)
 }
 
 fn children<'d, 'i>(

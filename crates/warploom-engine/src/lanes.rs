@@ -123,6 +123,19 @@ pub(crate) fn load<S: Simd, V: SimdBase<S>>(simd: S, row: &[V::Element], at: usi
     V::from_slice(simd, &row[at..at + V::LEN])
 }
 
+/// As many vectors as are asked for, each made by itself.
+///
+/// The library's function for it is called and not inlined where it is long, and then compiled without
+/// the vector instructions of its surroundings.
+#[inline(always)]
+pub(crate) fn vectors<V: Copy, const N: usize>(mut make: impl FnMut(usize) -> V) -> [V; N] {
+    let mut all = [make(0); N];
+    for (at, vector) in all.iter_mut().enumerate().skip(1) {
+        *vector = make(at);
+    }
+    all
+}
+
 /// Writes the vector that starts at `at`.
 #[inline(always)]
 pub(crate) fn store<S: Simd, V: SimdBase<S>>(value: V, row: &mut [V::Element], at: usize) {

@@ -2,7 +2,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::lanes::{Level, Simd, dispatch, load, store};
+use super::lanes::{Level, Simd, dispatch, load, store, vectors};
 use super::share::{fit, for_bands, for_rows};
 use super::turn::square;
 use super::{Pixel, View, ViewMut};
@@ -208,9 +208,7 @@ fn turn_words<S: Simd>(simd: S, lines: &[&[u32]; 16], turned: &mut [&mut [u32]; 
     let lanes = S::u32s::LEN;
     for top in (0..16).step_by(lanes) {
         for left in (0..16).step_by(lanes) {
-            let rows = std::array::from_fn(|line| {
-                load::<S, S::u32s>(simd, lines[(top + line).min(15)], left)
-            });
+            let rows = vectors(|line| load::<S, S::u32s>(simd, lines[(top + line).min(15)], left));
             let columns = square(rows);
             for (column, vector) in columns.iter().enumerate().take(lanes) {
                 store(*vector, turned[left + column], top);

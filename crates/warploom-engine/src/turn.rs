@@ -9,7 +9,7 @@ use fearless_simd::prelude::*;
 use warploom_flow::Boundary;
 
 use super::block::{Block, Rows, RowsMut};
-use super::lanes::{Lane, Simd, Vector, load, store};
+use super::lanes::{Lane, Simd, Vector, load, store, vectors};
 
 /// The turned tiles; kept between calls.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +158,7 @@ fn fill<S: Simd, T: Lane>(
     while p < inside.end {
         let column = x + p - before;
         // The rows' padding and the tile's spare positions take what a last vector has too much.
-        let rows = std::array::from_fn(|lane| {
+        let rows = vectors(|lane| {
             let row = src.starts[lane.min(src.starts.len() - 1)];
             load::<S, Vector<S, T>>(
                 simd,
@@ -188,7 +188,7 @@ fn give_back<S: Simd, T: Lane>(
     let lanes = Vector::<S, T>::LEN;
     let mut p = 0;
     while p < count {
-        let columns = std::array::from_fn(|column| {
+        let columns = vectors(|column| {
             let column = if column < lanes { p + column } else { p };
             load::<S, Vector<S, T>>(simd, results, column * lanes)
         });

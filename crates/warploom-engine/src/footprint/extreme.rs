@@ -7,7 +7,9 @@
 
 use fearless_simd::prelude::*;
 
-use super::super::lanes::{Lane, Level, Simd, Vector, dispatch, greater, lesser, load, store};
+use super::super::lanes::{
+    Lane, Level, Simd, Vector, dispatch, greater, lesser, load, store, vectors,
+};
 use super::super::share::Band;
 use super::super::{View, ViewMut};
 use super::lines::{Layout, Memory};
@@ -156,8 +158,7 @@ impl Runs {
         let mut x = 0;
         while x + 4 * lanes <= width {
             let first = at(self.runs[0]) + x;
-            let mut best: [Vector<S, T>; 4] =
-                std::array::from_fn(|c| load(simd, data, first + c * lanes));
+            let mut best: [Vector<S, T>; 4] = vectors(|c| load(simd, data, first + c * lanes));
             for &run in &self.runs[1..] {
                 let from = at(run) + x;
                 for (c, best) in best.iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 
 use fearless_simd::prelude::*;
 
-use super::super::lanes::{Level, Simd, Vector, dispatch, load, store};
+use super::super::lanes::{Level, Simd, Vector, dispatch, load, store, vectors};
 use super::super::share::Band;
 use super::super::{View, ViewMut};
 use super::lines::{Layout, Memory};
@@ -182,7 +182,7 @@ fn merged_five<S: Simd, V: SimdBase<S>>(a: [V; 5], b: [V; 5]) -> [V; 10] {
 
 #[inline(always)]
 fn merged_ten<S: Simd, V: SimdBase<S>>(a: [V; 10], b: [V; 10]) -> [V; 20] {
-    let part = |list: [V; 10], first: usize| std::array::from_fn(|at| list[2 * at + first]);
+    let part = |list: [V; 10], first: usize| vectors(|at| list[2 * at + first]);
     woven(
         merged_five(part(a, 0), part(b, 0)),
         merged_five(part(a, 1), part(b, 1)),
@@ -203,7 +203,7 @@ fn across<S: Simd, V: SimdBase<S>, const N: usize>(
     rows: &[&[V::Element]; N],
     x: usize,
 ) -> [V; N] {
-    std::array::from_fn(|row| load(simd, rows[row], x))
+    vectors(|row| load(simd, rows[row], x))
 }
 
 /// Writes vectors to `x` of each row.
@@ -249,8 +249,7 @@ fn three<S: Simd, T: Ranked>(
     }
     let sorted = rows::<_, 3>(sorted, stride, to.len() + 2 + lanes);
     for x in (0..to.len()).step_by(lanes) {
-        let [a, b, c]: [[Vector<S, T::Order>; 3]; 3] =
-            std::array::from_fn(|dx| across(simd, &sorted, x + dx));
+        let [a, b, c]: [[Vector<S, T::Order>; 3]; 3] = vectors(|dx| across(simd, &sorted, x + dx));
         let low = a[0].max(b[0]).max(c[0]);
         let high = a[2].min(b[2]).min(c[2]);
         put::<S, T>(middle(low, middle(a[1], b[1], c[1]), high), to, x);

@@ -2,7 +2,9 @@
 
 use fearless_simd::prelude::*;
 
-use super::super::lanes::{Float, Lane, Level, Reals, Simd, dispatch, lesser, load, store};
+use super::super::lanes::{
+    Float, Lane, Level, Reals, Simd, dispatch, lesser, load, store, vectors,
+};
 use super::super::share::Band;
 use super::super::{Pixel, Real, View, ViewMut};
 use super::lines::{Layout, Memory};
@@ -106,7 +108,7 @@ fn add<S: Simd, R: Float + Lane, const C: usize>(
     let mut sums: [Reals<S, R>; C];
     match terms {
         Terms::Plain => {
-            sums = std::array::from_fn(|c| at(0, c));
+            sums = vectors(|c| at(0, c));
             for k in 1..places.len() {
                 for (c, sum) in sums.iter_mut().enumerate() {
                     *sum += at(k, c);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use fearless_simd::prelude::*;
 
 use super::super::block::{Rows, RowsMut};
-use super::super::lanes::{Float, Reals, Simd, load, store};
+use super::super::lanes::{Float, Reals, Simd, load, store, vectors};
 use super::Taps;
 
 /// Output row `j` from input rows `j ..= j + before + after`, columns `0..width` rounded up to
@@ -98,10 +98,10 @@ fn symmetric<S: Simd, T: Float, const R: usize>(
     at: impl Fn(usize) -> Reals<S, T>,
 ) -> [Reals<S, T>; R] {
     let radius = weights.len() - 1;
-    let mut low: [Reals<S, T>; R] = std::array::from_fn(|j| at(radius + j));
+    let mut low: [Reals<S, T>; R] = vectors(|j| at(radius + j));
     let mut high = low;
     let centre = Reals::<S, T>::splat(simd, weights[0]);
-    let mut sums: [Reals<S, T>; R] = std::array::from_fn(|j| centre * low[j]);
+    let mut sums: [Reals<S, T>; R] = vectors(|j| centre * low[j]);
     for (k, &weight) in weights.iter().enumerate().skip(1) {
         slide_up!(low, at(radius - k));
         slide_down!(high, at(radius + k + R - 1));
@@ -120,7 +120,7 @@ fn antisymmetric<S: Simd, T: Float, const R: usize>(
     at: impl Fn(usize) -> Reals<S, T>,
 ) -> [Reals<S, T>; R] {
     let radius = weights.len();
-    let mut low: [Reals<S, T>; R] = std::array::from_fn(|j| at(radius + j));
+    let mut low: [Reals<S, T>; R] = vectors(|j| at(radius + j));
     let mut high = low;
     let mut sums: [Reals<S, T>; R] = [Reals::<S, T>::splat(simd, T::default()); R];
     for (k, &weight) in (1..).zip(weights) {
@@ -145,9 +145,9 @@ fn general<S: Simd, T: Float, const R: usize>(
     weights: &[T],
     at: impl Fn(usize) -> Reals<S, T>,
 ) -> [Reals<S, T>; R] {
-    let mut window: [Reals<S, T>; R] = std::array::from_fn(&at);
+    let mut window: [Reals<S, T>; R] = vectors(&at);
     let first = Reals::<S, T>::splat(simd, weights[0]);
-    let mut sums: [Reals<S, T>; R] = std::array::from_fn(|j| first * window[j]);
+    let mut sums: [Reals<S, T>; R] = vectors(|j| first * window[j]);
     for (k, &weight) in weights.iter().enumerate().skip(1) {
         slide_down!(window, at(k + R - 1));
         let weight = Reals::<S, T>::splat(simd, weight);

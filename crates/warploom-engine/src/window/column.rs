@@ -8,7 +8,7 @@ use fearless_simd::prelude::*;
 
 use super::super::Pixel;
 use super::super::block::{Rows, RowsMut};
-use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store};
+use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store, vectors};
 use super::Fold;
 
 /// How values are gathered.
@@ -120,7 +120,7 @@ fn strip<S: Simd, T: Lane, G: Gather, const C: usize>(
     // b * window - radius.
     let row = |at: usize| -> [Vector<S, T>; C] {
         let start = src.starts[at] + x;
-        std::array::from_fn(|c| load(simd, src.data, start + c * lanes))
+        vectors(|c| load(simd, src.data, start + c * lanes))
     };
     let begin = |values: [Vector<S, T>; C]| values.map(|value| G::begin(simd, value));
     let add = |mut sum: [Vector<S, T>; C], more: [Vector<S, T>; C]| {
@@ -161,8 +161,7 @@ fn strip<S: Simd, T: Lane, G: Gather, const C: usize>(
                 if k == window {
                     put(&beginning, dst.data, dst.starts[next - first] + x, lanes);
                 } else if k >= from {
-                    let end: [Vector<S, T>; C] =
-                        std::array::from_fn(|c| load(simd, ends, (k * C + c) * lanes));
+                    let end: [Vector<S, T>; C] = vectors(|c| load(simd, ends, (k * C + c) * lanes));
                     let whole = add(end, beginning);
                     put(&whole, dst.data, dst.starts[start + k - first] + x, lanes);
                 }

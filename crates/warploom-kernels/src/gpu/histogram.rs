@@ -14,9 +14,6 @@ use super::line::{each, int, launch_each, wide, wide_number, wide_scalar};
 use super::totals;
 use super::tuning::Tuning;
 
-/// Images of small whole numbers with more pixels are counted by value first.
-const FEW: u64 = 1 << 15;
-
 /// Where a limit of a histogram comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Limit {
@@ -74,7 +71,8 @@ pub(super) fn count(
 ) {
     let kind = flow.kind(image);
     let (dtype, elements) = (kind.dtype(), kind.elements());
-    if key::bits(dtype) <= 16 && elements > FEW {
+    // However small the image is: one way for all sizes is one kernel for all sizes.
+    if key::bits(dtype) <= 16 {
         let (values, places) = by_value(plan, flow, image, tuning);
         rebin(plan, dtype, (values, places), (table, bins), range, tuning);
         return;

@@ -7,7 +7,7 @@ use warploom_kernels::gpu::Tuning;
 use warploom_kernels::kernel::Target;
 use warploom_kernels::lower::lower;
 use warploom_kernels::op::{Backends, Fallback, Given, OpCall, OpInfo, Role, ops};
-use warploom_kernels::program::Program;
+use warploom_kernels::program::{Program, Step};
 
 use super::case::DTYPES;
 
@@ -134,6 +134,49 @@ fn variants_are_of_operations_that_exist() {
         let op = op.unwrap_or_else(|| panic!("there is no {name}"));
         for (param, _) in more {
             assert!(op.param(param).is_some(), "{name} has no {param}");
+        }
+    }
+}
+
+/// Every kernel's text of a call.
+fn texts(call: &OpCall, tuning: Tuning) -> Vec<String> {
+    let program = Program::tuned(Fused::none(&lower(call)), Some(tuning), 256);
+    let launches = program.steps().iter().filter_map(|step| match step {
+        Step::Launch(launch) => Some(launch.def.text(tuning.target)),
+        Step::Host(_) => None,
+    });
+    launches.collect()
+}
+
+/// Extents are arguments: what was compiled for one image serves every other.
+#[test]
+fn another_shape_compiles_nothing() {
+    let shapes = [
+        ([1, 40, 50], [1, 97, 133], 2),
+        ([1, 40, 50], [1, 2048, 2048], 2),
+        ([6, 20, 30], [17, 33, 41], 3),
+    ];
+    let types = [DType::U8, DType::U16, DType::F32];
+    let all = ops().flat_map(|op| types.map(|dtype| (op, dtype)));
+    for (op, dtype) in all {
+        for (first, second, rank) in shapes {
+            let call = |dims| {
+                let images = images(op, dtype, dims, rank);
+                OpCall::new(op.name, &given(op, rank), &images).ok()
+            };
+            let (Some(first), Some(second)) = (call(first), call(second)) else {
+                continue;
+            };
+            for tuning in tunings() {
+                let known = texts(&first, tuning);
+                for text in texts(&second, tuning) {
+                    let dims = second.image().dims;
+                    assert!(
+                        known.contains(&text),
+                        "{second} of {dims:?}: {tuning:?}:\n{text}"
+                    );
+                }
+            }
         }
     }
 }

@@ -70,15 +70,22 @@ fn every_call_of_every_sort_may_fail() {
 }
 
 #[rstest]
-#[case(Call::Copy)]
-#[case(Call::Launch)]
-fn work_that_fails_on_the_device_is_an_error_of_its_generation(#[case] call: Call) {
+#[case(Call::Copy, false)]
+#[case(Call::Launch, false)]
+#[case(Call::Copy, true)]
+#[case(Call::Launch, true)]
+fn work_that_fails_on_the_device_is_an_error_of_its_generation(
+    #[case] call: Call,
+    #[case] is_forgetful: bool,
+) {
     let plan = encoder();
     let good = run_on(Sim::new(device(), 5), &plan, &Script::default(), options(4));
     let whole = sink(&plan, &good);
     for nth in 1..=good.sim.calls(call) {
         let failing = device().fail_later(call, nth, |id| DeviceError::driver(id, "work", "late"));
-        let ran = run_on(Sim::new(failing, 5), &plan, &Script::default(), options(4));
+        let sim = Sim::build(failing, 5);
+        let sim = if is_forgetful { sim.forgetful() } else { sim };
+        let ran = run_on(sim.finish(), &plan, &Script::default(), options(4));
         let error = ran.result.as_ref().unwrap_err().to_string();
         assert!(error.contains("late"), "{nth}: {error}");
         assert_eq!(ran.held, 0);

@@ -1,13 +1,17 @@
 //! How a run ends: failures, calling off, and waiting for what was enqueued.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use warploom_core::{CancelToken, Queue};
+use warploom_core::{CancelToken, DeviceError, Queue};
 
 use super::crew::Crew;
 use super::error::{RunError, StageError};
 use super::pipeline::Pipeline;
 use crate::model::StageId;
+
+/// A stage whose work failed, and in which generation.
+type Failed = Box<(StageId, u64, DeviceError)>;
 
 impl<C: Crew> Pipeline<C> {
     pub(super) fn heed_cancel(&mut self) {
@@ -25,6 +29,38 @@ impl<C: Crew> Pipeline<C> {
         });
         self.end = Some(self.end.map_or(most, |end| end.min(most)));
         self.failure = Some(RunError::Cancelled { delivered: most });
+    }
+
+    /// Did everything that a stage's generation was waited for succeed? A queue that waits for work
+    /// that failed may go on and compute with rubbish, so what the host gets to see is asked about
+    /// all the way back, each stage once for each generation.
+    pub(super) fn verify(&mut self, stage: StageId, generation: u64) -> Result<(), Failed> {
+        if self.verified[stage.0] > generation {
+            return Ok(());
+        }
+        self.verified[stage.0] = generation + 1;
+        // What went before it on its queue may have waited for something, too.
+        let plan = Arc::clone(&self.plan);
+        let queue = self.wires[stage.0]
+            .queue
+            .map(|at| &plan.queues()[at].stages);
+        for mate in queue.into_iter().flatten().filter(|mate| **mate < stage) {
+            self.verify(*mate, generation)?;
+        }
+        for at in 0..self.wires[stage.0].waits.len() {
+            let wait = self.wires[stage.0].waits[at];
+            let Some(of) = generation.checked_sub(u64::from(wait.lag)) else {
+                continue;
+            };
+            let (when, event) = &self.events[wait.stage.0][self.ring(of)];
+            if let (true, Some(event)) = (*when == of + 1, event) {
+                event
+                    .is_done()
+                    .map_err(|error| Box::new((wait.stage, of, error)))?;
+            }
+            self.verify(wait.stage, of)?;
+        }
+        Ok(())
     }
 
     /// The first failure stays; everything before the earliest failed generation goes on.

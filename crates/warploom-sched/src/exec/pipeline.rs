@@ -45,6 +45,8 @@ pub struct Pipeline<C: Crew> {
     pub(super) work: Vec<Option<Box<dyn DeviceWork>>>,
     pub(super) progress: Vec<Progress>,
     pub(super) events: Vec<Vec<Recorded>>,
+    /// For each stage, how many generations are known not to have failed.
+    pub(super) verified: Vec<u64>,
     /// Records of the latest generations.
     pub(super) fills: Vec<u64>,
     pub(super) args: Vec<Arg>,
@@ -124,6 +126,7 @@ impl<C: Crew> Pipeline<C> {
             work,
             progress: vec![Progress::default(); stages],
             events: vec![vec![(0, None); window]; stages],
+            verified: vec![0; stages],
             fills: vec![0; window],
             args: Vec::new(),
             end,
@@ -179,14 +182,14 @@ impl<C: Crew> Pipeline<C> {
         &self.summary
     }
 
-    /// One round over all stages, the last first: what is oldest goes first.
+    /// One round over all stages in their order, so that a generation goes as far as it can.
     fn advance(&mut self) -> bool {
         let mut any = false;
         while let Some(note) = self.crew.poll() {
             self.absorb(note);
             any = true;
         }
-        for at in (0..self.wires.len()).rev() {
+        for at in 0..self.wires.len() {
             while self.may_begin(at) {
                 self.begin(StageId(at));
                 any = true;
@@ -210,10 +213,16 @@ impl<C: Crew> Pipeline<C> {
     fn absorb(&mut self, note: Note) {
         let at = note.stage.0;
         match note.outcome {
-            Outcome::Seen(Ok(())) => {
-                let done = &mut self.progress[at].done;
-                *done = (*done).max(note.generation + 1);
-            }
+            Outcome::Seen(Ok(())) => match self.verify(note.stage, note.generation) {
+                Ok(()) => {
+                    let done = &mut self.progress[at].done;
+                    *done = (*done).max(note.generation + 1);
+                }
+                Err(failed) => {
+                    let (stage, generation, error) = *failed;
+                    self.fail(stage, generation, error.into());
+                }
+            },
             Outcome::Seen(Err(error)) => {
                 self.fail(note.stage, note.generation, error.into());
             }

@@ -293,7 +293,11 @@ impl Crew for Threads {
         if let Some(note) = self.own.pop_front() {
             return Some(note);
         }
-        let note = self.inbox.content().items.pop_front();
+        // The lock is worth taking only when somebody could have put something there.
+        let is_expected = self.running > 0 || self.lines.iter().any(|line| line.handed);
+        let note = is_expected
+            .then(|| self.inbox.content().items.pop_front())
+            .flatten();
         if let Some(note) = note {
             if matches!(note.outcome, Outcome::Seen(_)) {
                 let is_first = |line: &&mut Line| {

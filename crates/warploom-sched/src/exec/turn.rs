@@ -123,6 +123,10 @@ impl<'t> DeviceTurn<'t> {
 }
 
 /// A stage's turn on the host.
+///
+/// Bytes are lent while a closure runs, and to one at a time. A stage that lends several slots at
+/// once, one closure inside another, does so in the order of its resources: two stages that each
+/// wait for what the other has would wait for ever.
 #[derive(Debug)]
 pub struct HostTurn<'t> {
     pub(crate) hold: &'t Hold<'t>,

@@ -73,6 +73,7 @@ pub struct SimBuilder {
     jitter: u64,
     is_loose: bool,
     is_free_running: bool,
+    is_forgetful: bool,
 }
 
 impl Sim {
@@ -90,6 +91,7 @@ impl Sim {
             jitter: 0,
             is_loose: false,
             is_free_running: false,
+            is_forgetful: false,
         }
     }
 
@@ -196,6 +198,15 @@ impl SimBuilder {
         }
     }
 
+    /// The same with queues that go on when what they waited for has failed.
+    #[must_use]
+    pub fn forgetful(self) -> Self {
+        Self {
+            is_forgetful: true,
+            ..self
+        }
+    }
+
     /// Makes it.
     pub fn finish(self) -> Sim {
         let card = Arc::new(self.device.insert(DeviceId::new(ID, 0), KINDS));
@@ -207,6 +218,7 @@ impl SimBuilder {
             self.jitter,
             flags,
         );
+        world.state().is_forgetful = self.is_forgetful;
         Sim {
             card,
             world: Arc::new(world),

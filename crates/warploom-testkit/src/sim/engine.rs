@@ -68,6 +68,8 @@ pub(super) struct State {
     pub(super) chooser: Chooser,
     pub(super) pace: Pace,
     pub(super) jitter: u64,
+    /// Does a queue go on when what it waited for failed?
+    pub(super) is_forgetful: bool,
     /// What the host's work did while somebody waited who does not look at that.
     untold: VecDeque<Stepped>,
 }
@@ -98,6 +100,7 @@ impl World {
                 chooser,
                 pace,
                 jitter,
+                is_forgetful: false,
                 untold: VecDeque::new(),
             }),
             changed: Condvar::new(),
@@ -236,7 +239,7 @@ impl State {
         let (mut again, mut any) = (true, false);
         while again {
             again = false;
-            let now = self.now;
+            let (now, is_forgetful) = (self.now, self.is_forgetful);
             for line in &mut self.lines {
                 while line.running.is_none() && line.submitted > 0 {
                     let outcome = match line.ops.front().map(|op| &op.work) {
@@ -247,8 +250,8 @@ impl State {
                         }
                         Some(Work::Wait(point)) => match point.reached() {
                             None => break,
-                            Some(Ok(_)) => None,
-                            Some(Err(error)) => Some(error),
+                            Some(Err(error)) if !is_forgetful => Some(error),
+                            Some(_) => None,
                         },
                         _ => break,
                     };

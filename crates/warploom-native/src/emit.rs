@@ -53,11 +53,43 @@ pub(crate) fn emit(
     rows: usize,
     outs: usize,
 ) -> (Vec<u8>, usize) {
+    // Once to see how many registers are left, and again with numbers in them.
+    let alone = write(code, width, numbers, rows, outs, Vec::new());
+    let mut uses = vec![(0_u32, 0_u16); usize::from(numbers)];
+    for ins in code {
+        for value in ins.operands() {
+            if let Ins::Number(number) = code[value as usize] {
+                uses[usize::from(number)] = (uses[usize::from(number)].0 + 1, number);
+            }
+        }
+    }
+    uses.retain(|(count, _)| *count > 0);
+    uses.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
+    uses.truncate(alone.idle());
+    let resident: Vec<u16> = uses.into_iter().map(|(_, number)| number).collect();
+    let made = if resident.is_empty() {
+        alone
+    } else {
+        write(code, width, numbers, rows, outs, resident)
+    };
+    let memory = made.memory() as usize;
+    (made.bytes.all, memory)
+}
+
+fn write(
+    code: &[Ins],
+    width: Width,
+    numbers: u16,
+    rows: usize,
+    outs: usize,
+    resident: Vec<u16>,
+) -> Registers<'_> {
     let mut maker = Maker {
-        at: Registers::new(code, width, number_at(numbers), rows),
+        at: Registers::new(code, width, number_at(numbers), rows, resident),
         width,
     };
     maker.at.load_bases(rows + outs);
+    maker.at.load_residents();
     maker.at.bytes.begin();
     let start = maker.at.bytes.all.len();
     for (at, ins) in (0..).zip(code) {
@@ -67,7 +99,7 @@ pub(crate) fn emit(
         }
     }
     maker.at.bytes.finish(start, width.lanes() as u8);
-    (maker.at.bytes.all.clone(), maker.at.memory() as usize)
+    maker.at
 }
 
 struct Maker<'a> {

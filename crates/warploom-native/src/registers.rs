@@ -34,10 +34,21 @@ pub(crate) struct Registers<'a> {
     /// Registers that hold the beginning of a row for the whole loop.
     bases: Vec<(usize, Base)>,
     inputs: usize,
+    /// Numbers that are in a register for the whole loop; the first has the one behind the others.
+    resident: Vec<u16>,
+    /// The most registers that held values at the same time.
+    busiest: usize,
 }
 
 impl<'a> Registers<'a> {
-    pub(crate) fn new(code: &'a [Ins], width: Width, memory: u32, inputs: usize) -> Self {
+    /// `resident` numbers have registers of their own.
+    pub(crate) fn new(
+        code: &'a [Ins],
+        width: Width,
+        memory: u32,
+        inputs: usize,
+        resident: Vec<u16>,
+    ) -> Self {
         let mut uses = vec![Vec::new(); code.len()];
         for (at, ins) in (0..code.len() as u32).zip(code).rev() {
             for value in ins.operands() {
@@ -51,7 +62,7 @@ impl<'a> Registers<'a> {
             bytes: Bytes::new(width),
             code,
             width,
-            holds: vec![None; width.registers() - SPARE],
+            holds: vec![None; width.registers() - SPARE - resident.len()],
             register: vec![None; code.len()],
             spilled: vec![None; code.len()],
             uses,
@@ -61,12 +72,37 @@ impl<'a> Registers<'a> {
             memory,
             bases: Vec::new(),
             inputs,
+            resident,
+            busiest: 0,
         }
+    }
+
+    /// Registers that were never needed.
+    pub(crate) fn idle(&self) -> usize {
+        self.holds.len() - self.busiest
+    }
+
+    /// Loads the numbers that stay.
+    pub(crate) fn load_residents(&mut self) {
+        for (at, number) in self.resident.iter().enumerate() {
+            let place = Place::Memory(super::emit::number_at(*number));
+            let reg = (self.holds.len() + at) as Reg;
+            self.bytes.op(VMOVUPS, reg, 0, place);
+        }
+    }
+
+    /// The register of a number that stays.
+    fn resident(&self, value: Value) -> Option<Reg> {
+        let Ins::Number(number) = self.code[value as usize] else {
+            return None;
+        };
+        let at = self.resident.iter().position(|other| *other == number);
+        at.map(|at| (self.holds.len() + at) as Reg)
     }
 
     /// A register for use within one instruction.
     pub(crate) fn spare(&self, which: usize) -> Reg {
-        (self.holds.len() + which) as Reg
+        (self.holds.len() + self.resident.len() + which) as Reg
     }
 
     pub(crate) fn memory(&self) -> u32 {
@@ -109,6 +145,8 @@ impl<'a> Registers<'a> {
 
     /// A register with nothing in it, whose holder is put down if need be.
     fn vacant(&mut self) -> Reg {
+        let taken = self.holds.iter().flatten().count();
+        self.busiest = self.busiest.max((taken + 1).min(self.holds.len()));
         if let Some(reg) = self.holds.iter().position(Option::is_none) {
             return reg as Reg;
         }
@@ -138,6 +176,9 @@ impl<'a> Registers<'a> {
 
     /// Where a value is, in memory if it is there.
     pub(crate) fn anywhere(&mut self, value: Value) -> Place {
+        if let Some(reg) = self.resident(value) {
+            return Place::Reg(reg);
+        }
         let at = value as usize;
         if let Some(reg) = self.register[at] {
             self.pinned |= 1 << reg;
@@ -155,6 +196,9 @@ impl<'a> Registers<'a> {
 
     /// A value in a register.
     pub(crate) fn in_register(&mut self, value: Value) -> Reg {
+        if let Some(reg) = self.resident(value) {
+            return reg;
+        }
         if let Some(reg) = self.register[value as usize] {
             self.pinned |= 1 << reg;
             return reg;
@@ -176,7 +220,7 @@ impl<'a> Registers<'a> {
 
     /// Is it in a register?
     pub(crate) fn is_near(&self, value: Value) -> bool {
-        self.register[value as usize].is_some()
+        self.register[value as usize].is_some() || self.resident(value).is_some()
     }
 
     /// The instruction `at` has read its operands: those that nothing needs any more make room.

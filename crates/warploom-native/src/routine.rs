@@ -130,6 +130,11 @@ impl Routine {
         self.memory
     }
 
+    /// How many numbers it takes.
+    pub fn numbers(&self) -> u16 {
+        self.numbers
+    }
+
     /// Puts into the memory what every run needs; before the first.
     ///
     /// # Panics

@@ -49,6 +49,9 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 fn run(routine: &Routine, rows: &[Vec<u8>], outs: usize, along: i32, count: usize) -> Vec<Vec<u8>> {
     let mut memory = vec![f32::NAN; routine.memory()];
     routine.start(&mut memory);
+    for (number, bits) in (0..).zip(NUMBERS).take(usize::from(routine.numbers())) {
+        routine.set_number(&mut memory, number, bits);
+    }
     let mut results = vec![vec![0xaa_u8; count * 4]; outs];
     let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
     let mut outs: Vec<&mut [u8]> = results.iter_mut().map(Vec::as_mut_slice).collect();
@@ -205,11 +208,18 @@ fn bits() -> impl Strategy<Value = u32> {
     ]
 }
 
+/// Numbers that every program may use.
+const NUMBERS: [u32; 4] = [0, 0x4040_0000, 0xc120_0000, 9];
+
 /// Instructions made of choices, with the value each has at every pixel.
 fn program(picks: &[u64], rows: &[Vec<u32>]) -> (Vec<Ins>, Vec<Vec<u32>>) {
     let count = rows[0].len();
     let mut code: Vec<Ins> = (0..rows.len() as u8).map(row).collect();
     let mut values: Vec<Vec<u32>> = rows.to_vec();
+    for (number, bits) in (0..).zip(NUMBERS) {
+        code.push(Ins::Number(number));
+        values.push(vec![bits; count]);
+    }
     for &pick in picks {
         let operand = |shift: u32| (pick >> shift) as usize % code.len();
         let [a, b, c] = [8, 24, 40].map(operand);

@@ -28,7 +28,24 @@ pub(crate) fn write(
     name: &str,
     sync: bool,
 ) -> Result<(), Fault> {
-    write_all(folder, header, bytes, name, sync).map_err(|error| Fault::write(&error))
+    let written = write_all(folder, header, bytes, name, sync).and_then(|()| {
+        if sync && !cfg!(windows) {
+            sync_folders(folder)?;
+        }
+        Ok(())
+    });
+    written.map_err(|error| Fault::write(&error))
+}
+
+/// Names are in folders, which are files to be synced as well.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
 }
 
 fn write_all(

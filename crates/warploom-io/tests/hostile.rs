@@ -280,6 +280,40 @@ fn pages_that_follow_themselves_end() {
     ));
 }
 
+/// Strips may be anywhere, in any order, with gaps.
+#[test]
+fn strips_are_read_from_where_they_are() {
+    let rows: [[u8; 3]; 4] = [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
+    for places in [
+        [200, 203, 206, 209],
+        [209, 206, 203, 200],
+        [200, 203, 220, 223],
+        [230, 200, 203, 210],
+    ] {
+        let mut bytes = tiff(
+            &[
+                (256, 4, 1, 3),
+                (257, 4, 1, 4),
+                (258, 3, 1, 8),
+                (259, 3, 1, 1),
+                (262, 3, 1, 1),
+                (273, 4, 4, 150),
+                (278, 4, 1, 1),
+                (279, 3, 4, 170),
+            ],
+            &[],
+        );
+        bytes.resize(240, 0xee);
+        for (at, (place, row)) in places.iter().zip(rows).enumerate() {
+            bytes[150 + 4 * at..][..4].copy_from_slice(&u32::to_le_bytes(*place));
+            bytes[170 + 2 * at..][..2].copy_from_slice(&3_u16.to_le_bytes());
+            bytes[usize::try_from(*place).unwrap()..][..3].copy_from_slice(&row);
+        }
+        let image = read(Path::new("a.tif"), &bytes).unwrap();
+        assert_eq!(image.bytes(), rows.concat(), "{places:?}");
+    }
+}
+
 #[test]
 fn a_name_does_not_make_a_format() {
     for (name, bytes, looks) in [

@@ -6,9 +6,6 @@ use crate::diagnostic::{Diagnostic, Problem};
 use crate::pipeline::{At, Output, Pipeline};
 use crate::sources::Record;
 
-/// What may stand in braces in the name of a file.
-const BLANKS: [&str; 2] = ["record", "channel"];
-
 /// Tells files that two results would go to, and names that cannot be.
 pub(crate) fn check(pipeline: &Pipeline, record: &Record, findings: &mut Vec<Diagnostic>) {
     // Channels that are not named as inputs go through the pipeline one after the other.
@@ -56,11 +53,14 @@ fn name(file: &At<String>, findings: &mut Vec<Diagnostic>) {
     while let Some(open) = rest.find('{') {
         let inside = &rest[open + 1..];
         let word = inside.split_once('}').map(|(word, _)| word);
-        if !word.is_some_and(|word| BLANKS.contains(&word)) {
+        // Which fields records have is known when they are found; here, whether it can be one.
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        if !word.is_some_and(|word| !word.is_empty() && word.chars().all(is_letter)) {
             let shown = word.unwrap_or(inside);
             let message = format!("`{{{}}}` stands for nothing", shown.escape_debug());
             let finding = Diagnostic::error(Problem::UnknownWord, message).at(file.place);
-            findings.push(finding.help("`{record}` and `{channel}` stand for names of the record"));
+            let help = "`{record}`, `{channel}` and fields of the records' names are written so";
+            findings.push(finding.help(help));
             return;
         }
         rest = inside;

@@ -156,9 +156,9 @@ impl<'p> Names<'p> {
             let message = format!("there is no step, input or constant `{name}`");
             let finding = Diagnostic::error(Problem::UnknownName, message).at(name.place);
             // Looking for what was meant takes long where there are many names and many slips.
-            let look = findings.len() < MOST;
-            let names = self.of.keys().copied().filter(|_| look);
-            let finding = if let Some(near) = nearest(&name.value, names) {
+            let look = findings.len() < MOST / 10;
+            let near = look.then(|| nearest(&name.value, self.of.keys().copied()));
+            let finding = if let Some(near) = near.flatten() {
                 finding.help(format!("did you mean `{near}`?"))
             } else {
                 let known: Vec<&str> = self.of.keys().copied().take(20).collect();

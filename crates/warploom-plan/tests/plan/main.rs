@@ -1,8 +1,10 @@
 //! Pipelines in, plans or refusals out, on machines that are only described.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod ancestor;
 mod assignment;
 mod batch;
+mod fuzz;
 mod judge;
 mod language;
 mod machine;

@@ -64,7 +64,7 @@ refusals! {
     wl0317_record_mismatch: "[inputs.dna]\nchannel = 7\n[[step]]\nop = \"sqrt\"";
     wl0304_empty_chain: "[[step]]\nname = \"a\"\nchain = []";
     wl0305_one_file_for_two: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a.tif\"";
-    wl0308_unknown_blank: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{wel}-a.tif\"";
+    wl0308_unknown_blank: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{record-a.tif\"";
     wl0310_outside: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"../{record}.tif\"";
     wl0321_unknown_memory: "[[step]]\nop = \"sqrt\"\nmemory = \"cuppy\"";
     wl0322_missing_backend: "backend = \"opencl\"\n[[step]]\nop = \"sqrt\"";

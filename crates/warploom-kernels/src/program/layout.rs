@@ -54,12 +54,14 @@ pub fn lay_out(lives: &[Lifetime], align: u64) -> Layout {
         return Layout::default();
     };
     // Placing takes time that grows with the square of the number of values; two percent more than
-    // the least is near enough.
-    let patience = 1_000_000 / (lives.len() * lives.len()).max(1);
-    let enough = least + least / 50;
+    // the least is near enough. More than five percent is worth looking much longer, where it is
+    // cheap: one graph in ten thousand needs it.
+    let patience = (1_000_000 / (lives.len() * lives.len()).max(1)).min(1000);
+    let longer = if lives.len() <= 300 { 20 } else { 1 };
+    let (enough, bearable) = (least + least / 50, least + least / 20);
     let mut dice = Dice(lives.len() as u64);
-    for _ in 0..patience.min(1000) {
-        if best.bytes <= enough {
+    for turn in 0..longer * patience {
+        if best.bytes <= enough || (turn >= patience && best.bytes <= bearable) {
             break;
         }
         let end = |at: &usize| best.offsets[*at] + lives[*at].bytes;

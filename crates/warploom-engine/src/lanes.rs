@@ -1,7 +1,7 @@
 //! Vectors: what the row kernels ask of an element type on any instruction set.
 //!
 //! Kernels are written once over [`Simd`] and compiled for every instruction set of the
-//! architecture; [`dispatch!`] picks one when the program runs. All of them give the same bits:
+//! architecture; `dispatch!` picks one when the program runs. All of them give the same bits:
 //! every operation is one that IEEE 754 defines exactly, a fused multiply-add is one rounding
 //! everywhere (a call of the mathematics library where the processor has none: right, but slow).
 

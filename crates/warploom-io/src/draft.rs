@@ -207,6 +207,8 @@ fn locked(path: &Path) -> io::Result<Option<File>> {
         Ok(file) => match file.try_lock() {
             // Somebody cleaned up between the two calls and takes it for a leftover.
             Err(fs::TryLockError::WouldBlock) => Ok(None),
+            // Somebody cleaned up between the two calls and is done: this is a file without a name.
+            Ok(()) if !path.exists() => Ok(None),
             // On a file system without locks nobody else can lock it, either, so nobody cleans up.
             Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(file)),
         },
@@ -240,14 +242,14 @@ pub fn remove_leftovers(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, FileEr
         let path = entry.path();
         match sort(&name.to_string_lossy()) {
             Some(LOCK) => locks.push(path),
-            Some(_) if is_abandoned(&path) && remove(&path).is_ok() => removed.push(path),
+            Some(_) if remove_abandoned(&path) => removed.push(path),
             _ => {}
         }
     }
     // Folders are gone by now, and nobody needs their locks.
     for lock in locks {
         let draft = lock.with_extension(&DRAFT[1..]);
-        if !draft.exists() && is_abandoned(&lock) && remove(&lock).is_ok() {
+        if !draft.exists() && remove_abandoned(&lock) {
             removed.push(lock);
         }
     }
@@ -267,17 +269,19 @@ fn sort(name: &str) -> Option<&'static str> {
     (is_number(process) && is_number(count)).then_some(ending)
 }
 
-/// Has nobody locked it?
-fn is_abandoned(path: &Path) -> bool {
-    let lock = if path.is_dir() {
+/// Removes it if nobody has locked it. The lock is held meanwhile, so that a writer that has just made
+/// the file, and not locked it yet, learns of it.
+fn remove_abandoned(path: &Path) -> bool {
+    let is_folder = path.is_dir();
+    let lock = if is_folder {
         path.with_extension(&LOCK[1..])
     } else {
         path.to_owned()
     };
     match OpenOptions::new().write(true).open(&lock) {
-        Ok(file) => file.try_lock().is_ok(),
+        Ok(file) => file.try_lock().is_ok() && remove(path).is_ok(),
         // A folder whose lock is gone was given up.
-        Err(error) => path.is_dir() && error.kind() == io::ErrorKind::NotFound,
+        Err(error) => is_folder && error.kind() == io::ErrorKind::NotFound && remove(path).is_ok(),
     }
 }
 

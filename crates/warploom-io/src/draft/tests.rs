@@ -159,3 +159,31 @@ fn a_full_disk_is_said_with_the_size() {
     );
     assert!(names(folder.path()).is_empty());
 }
+
+#[test]
+fn cleaning_up_never_takes_what_is_being_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                remove_leftovers(folder.path()).unwrap();
+            }
+        });
+        let write = |round: u32| -> Result<(), Fault> {
+            let file = folder.path().join("a.npy");
+            Draft::fill(&file, 4, Sync::No, |to| {
+                to.write_all(&round.to_ne_bytes())
+                    .map_err(|error| Fault::write(&error))
+            })?;
+            let stack = folder.path().join("b.zarr");
+            Draft::fill_folder(&stack, 4, Sync::No, |inside| {
+                fs::write(inside.join("c"), round.to_ne_bytes())
+                    .map_err(|error| Fault::write(&error))
+            })
+        };
+        let ended = (0..2000).try_for_each(write);
+        is_over.store(true, Ordering::Relaxed);
+        ended.unwrap();
+    });
+}

@@ -92,6 +92,7 @@ pub use warploom_core::*;
 pub use warploom_io as io;
 pub use warploom_kernels as kernels;
 pub use warploom_plan as plan;
+pub use warploom_watch as watch;
 
 /// The registry of this program: every backend that is linked in. A convenience for programs;
 /// libraries take a `&Registry`.

@@ -90,7 +90,7 @@ const TABLE: &[Allowed] = &[
     },
     Allowed {
         package: "warploom-watch",
-        normal: &[CORE, "warploom-sched"],
+        normal: &[CORE],
         dev: &[KIT],
     },
     Allowed {

@@ -61,7 +61,7 @@ pub use host::{HostArg, HostCall, HostFn};
 pub use kernel::{Kernel, KernelCode, KernelSource, Language, Math, Param};
 pub use lease::{
     CancelToken, DeskDevice, DeviceLeases, Holder, Lease, LeaseCapacity, LeaseDesk, LeaseError,
-    LeaseRequest, default_ledger_dir,
+    LeaseRequest, default_ledger_dir, shared_folder,
 };
 pub use memory::{MemoryKind, MemoryType, MemoryUse, Space};
 pub use name::{MAX_NAME, Name, NameError, nearest};

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+pub mod board;
 pub mod recording;
 mod trace;
 

@@ -91,8 +91,11 @@ fn make_shared_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a file that all users read.
-pub(crate) fn make_own_file(path: &Path) -> io::Result<File> {
+/// Makes a file that all users read and this one writes. It must not exist.
+///
+/// # Errors
+/// Those of the file system.
+pub fn make_own_file(path: &Path) -> io::Result<File> {
     let file = new_file(path)?;
     set_file_mode(&file, 0o644)?;
     Ok(file)
@@ -106,7 +109,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 /// Is the open file still the one at `path`? A symbolic link never is: following one that another
 /// user left in a shared directory would write to a file of their choice.
 #[cfg(unix)]
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+pub fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
@@ -116,7 +119,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 
 /// Is the open file still the one at `path`? Here an open file keeps its name.
 #[cfg(not(unix))]
-pub(crate) fn is_at(_file: &File, path: &Path) -> bool {
+pub fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 

@@ -53,6 +53,7 @@ mod queues;
 mod record;
 mod request;
 mod shared;
+pub mod shared_folder;
 mod sheet;
 mod signal;
 mod sleepers;

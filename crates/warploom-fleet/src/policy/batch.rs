@@ -1,0 +1,230 @@
+//! Batches at workers, and what workers say about them.
+
+use super::stock::Group;
+use super::{Action, End, Moment, Policy, at_mut};
+use crate::journal::{BatchId, Cause};
+use crate::record::Reason;
+
+/// A batch at a worker.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) id: BatchId,
+    /// How many records it had.
+    pub(super) size: usize,
+    /// Those without an outcome.
+    pub(super) open: Vec<u64>,
+    pub(super) begun: Option<Moment>,
+    /// Does it run by itself because something is wrong with one of its records?
+    pub(super) apart: bool,
+}
+
+impl Policy {
+    pub(super) fn begun(&mut self, slot: usize, batch: BatchId, actions: &mut Vec<Action>) {
+        let now = self.now;
+        let Some(state) = self.slots.get_mut(slot).filter(|slot| slot.listens()) else {
+            return;
+        };
+        state.moves(now);
+        match state.flights.front_mut() {
+            Some(first) if first.id == batch && first.begun.is_none() => first.begun = Some(now),
+            _ => self.nonsense(slot, format!("it began batch {batch}"), actions),
+        }
+    }
+
+    /// A record has its outcome: done, or failed for this reason.
+    pub(super) fn answered(
+        &mut self,
+        slot: usize,
+        batch: BatchId,
+        record: u64,
+        failure: Option<Reason>,
+        actions: &mut Vec<Action>,
+    ) {
+        let now = self.now;
+        let Some(state) = self.slots.get_mut(slot).filter(|slot| slot.listens()) else {
+            return;
+        };
+        state.moves(now);
+        let flight = state.flight(batch).filter(|flight| flight.begun.is_some());
+        let place = flight.and_then(|flight| {
+            let place = flight.open.iter().position(|&open| open == record)?;
+            Some(flight.open.remove(place))
+        });
+        match (place, failure) {
+            (None, _) => {
+                let text = format!("it answered for record {record}, which it did not have");
+                self.nonsense(slot, text, actions);
+            }
+            (Some(record), None) => {
+                self.settle(record);
+                self.counts.ok += 1;
+                let attempts = self.attempts(record);
+                actions.push(Action::Accept { record, attempts });
+            }
+            (Some(record), Some(reason)) => self.fail(record, reason, actions),
+        }
+    }
+
+    pub(super) fn fail(&mut self, record: u64, reason: Reason, actions: &mut Vec<Action>) {
+        self.settle(record);
+        self.counts.failed += 1;
+        actions.push(Action::Fail {
+            record,
+            attempts: self.attempts(record),
+            reason,
+        });
+    }
+
+    fn settle(&mut self, record: u64) {
+        if let Some(settled) = at_mut(&mut self.settled, record) {
+            debug_assert!(!*settled, "record {record} is settled twice");
+            *settled = true;
+        }
+    }
+
+    pub(super) fn beat(&mut self, slot: usize, progress: u64) {
+        let now = self.now;
+        if let Some(state) = self.slots.get_mut(slot) {
+            state.beats(now, progress);
+        }
+    }
+
+    pub(super) fn over(
+        &mut self,
+        slot: usize,
+        batch: BatchId,
+        end: End,
+        actions: &mut Vec<Action>,
+    ) {
+        let now = self.now;
+        let Some(state) = self.slots.get_mut(slot).filter(|slot| slot.listens()) else {
+            return;
+        };
+        state.moves(now);
+        let is_first = |flight: &Flight| flight.id == batch && flight.begun.is_some();
+        if !state.flights.front().is_some_and(is_first) {
+            self.nonsense(slot, format!("it ended batch {batch}"), actions);
+            return;
+        }
+        if let End::DeviceLost { text } = end {
+            // The worker ends by itself; what it had under way is charged when it has.
+            self.ends_itself(slot, Cause::DeviceLost { text });
+            return;
+        }
+        let Some(flight) = state.flights.pop_front() else {
+            return;
+        };
+        match end {
+            End::Finished => self.finished(slot, flight, actions),
+            End::OutOfMemory { asked } => self.no_room(slot, flight, asked, actions),
+            End::Failed { text } => self.batch_failed(flight, &text, actions),
+            End::DeviceLost { .. } => {}
+        }
+    }
+
+    fn finished(&mut self, slot: usize, flight: Flight, actions: &mut Vec<Action>) {
+        let state = &mut self.slots[slot];
+        let done = flight.size - flight.open.len();
+        if let Some(begun) = flight.begun {
+            state.measured(done, self.now.saturating_sub(begun));
+        }
+        let device = &mut self.devices[state.device];
+        if done > 0 {
+            device.works();
+            let size = u32::try_from(flight.size).unwrap_or(u32::MAX);
+            let proven = self.proven.entry(device.model.clone()).or_default();
+            *proven = (*proven).max(size);
+        }
+        for record in flight.open {
+            self.fail(record, Reason::Unanswered, actions);
+        }
+    }
+
+    /// The device has no room for a batch. Smaller ones are tried, and once a size has been done only the
+    /// records of this batch are made smaller: then it is their fault, not the size's.
+    fn no_room(&mut self, slot: usize, flight: Flight, asked: u64, actions: &mut Vec<Action>) {
+        let at = self.slots[slot].device;
+        let model = self.devices[at].model.clone();
+        let size = u32::try_from(flight.size).unwrap_or(u32::MAX);
+        if flight.open.is_empty() {
+            return;
+        }
+        if self.rules.fixed_batch.is_some() && size > 1 && !flight.apart {
+            let records = flight.open.clone();
+            let batch = flight.id;
+            actions.push(Action::Return { batch, records });
+            self.stock.put_back(flight.open);
+            if !self.draining {
+                self.draining = true;
+                actions.push(Action::FixedBatch { device: at });
+            }
+            return;
+        }
+        if size == 1 {
+            for record in flight.open {
+                let model = model.clone();
+                self.fail(record, Reason::OutOfMemory { asked, model }, actions);
+            }
+            return;
+        }
+        actions.push(Action::Return {
+            batch: flight.id,
+            records: flight.open.clone(),
+        });
+        let proven = self.proven.get(&model).copied().unwrap_or(0);
+        if flight.apart || size <= proven {
+            self.stock.put_halves(flight.open, None);
+        } else {
+            self.stock.put_back(flight.open);
+        }
+        let lower = (size.next_power_of_two() / 2).max(proven).max(1);
+        let ceiling = self.ceilings.get(&model).copied();
+        if size > proven && ceiling.is_none_or(|old| lower < old) {
+            self.set_ceiling(&model, lower, actions);
+        } else if ceiling.is_some_and(|old| old < proven) {
+            self.set_ceiling(&model, proven, actions);
+        }
+    }
+
+    fn set_ceiling(&mut self, model: &str, batch: u32, actions: &mut Vec<Action>) {
+        self.ceilings.insert(model.to_owned(), batch);
+        let model = model.to_owned();
+        actions.push(Action::Ceiling { model, batch });
+    }
+
+    /// The work failed for a batch as a whole: its halves may tell which record it was.
+    fn batch_failed(&mut self, flight: Flight, text: &str, actions: &mut Vec<Action>) {
+        if let [record] = flight.open[..] {
+            let text = text.to_owned();
+            self.fail(record, Reason::Work { text }, actions);
+            return;
+        }
+        if flight.open.is_empty() {
+            return;
+        }
+        actions.push(Action::Return {
+            batch: flight.id,
+            records: flight.open.clone(),
+        });
+        self.stock.put_halves(flight.open, None);
+    }
+
+    /// Gives a batch that was not begun back. Records that ran apart go on doing so.
+    pub(super) fn give_back(&mut self, flight: Flight, actions: &mut Vec<Action>) {
+        if flight.open.is_empty() {
+            return;
+        }
+        actions.push(Action::Return {
+            batch: flight.id,
+            records: flight.open.clone(),
+        });
+        if flight.apart {
+            self.stock.put_group(Group {
+                records: flight.open,
+                avoid: None,
+            });
+        } else {
+            self.stock.put_back(flight.open);
+        }
+    }
+}

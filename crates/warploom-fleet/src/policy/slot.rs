@@ -1,0 +1,172 @@
+//! One slot: a place for one worker process at a time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::batch::Flight;
+use super::{Moment, Rules};
+use crate::journal::Cause;
+
+/// What a slot's process is doing.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Phase {
+    /// There is none. One may be started from then on.
+    Empty { from: Moment },
+    /// It has been started.
+    Starting { since: Moment, probe: bool },
+    /// It works, or could.
+    Up,
+    /// It was asked to end when it had nothing to do.
+    Retiring { since: Moment },
+    /// It was asked to end, or said that it would.
+    Ending {
+        since: Moment,
+        asked: bool,
+        cause: Option<Cause>,
+    },
+    /// It was killed.
+    Killed { since: Moment, cause: Option<Cause> },
+    /// It did not die, or its device is given up.
+    Lost,
+}
+
+/// One slot.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) device: usize,
+    pub(super) phase: Phase,
+    /// The one it works on first, then those that wait with it.
+    pub(super) flights: VecDeque<Flight>,
+    progress: u64,
+    /// When it last showed that it gets on.
+    moved: Moment,
+    /// Records a second.
+    pub(super) rate: Option<f64>,
+    /// Why it could not start, if it said so.
+    pub(super) refusal: Option<(String, bool)>,
+}
+
+impl Slot {
+    pub(super) fn new(device: usize) -> Self {
+        Self {
+            device,
+            phase: Phase::Empty { from: Moment::ZERO },
+            flights: VecDeque::new(),
+            progress: 0,
+            moved: Moment::ZERO,
+            rate: None,
+            refusal: None,
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.phase == Phase::Up
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.phase == Phase::Lost
+    }
+
+    /// Is there no process, for now or for good?
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.phase, Phase::Empty { .. } | Phase::Lost)
+    }
+
+    /// Is there a process that can still say something of use?
+    pub(super) fn listens(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Up | Phase::Retiring { .. } | Phase::Ending { .. }
+        )
+    }
+
+    pub(super) fn under_way(&self) -> u64 {
+        let counts = self.flights.iter().map(|flight| flight.open.len() as u64);
+        counts.sum()
+    }
+
+    pub(super) fn flight(&mut self, batch: u64) -> Option<&mut Flight> {
+        self.flights.iter_mut().find(|flight| flight.id == batch)
+    }
+
+    /// It gets on.
+    pub(super) fn moves(&mut self, now: Moment) {
+        self.moved = now;
+    }
+
+    /// It says how far it is; standing still is not getting on.
+    pub(super) fn beats(&mut self, now: Moment, progress: u64) {
+        if progress > self.progress {
+            self.progress = progress;
+            self.moved = now;
+        }
+    }
+
+    /// A new process begins with nothing.
+    pub(super) fn reset(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.progress = 0;
+        self.refusal = None;
+    }
+
+    /// It finished `count` records in `took`.
+    pub(super) fn measured(&mut self, count: usize, took: Duration) {
+        if count == 0 {
+            return;
+        }
+        let rate = count as f64 / took.as_secs_f64().max(1e-6);
+        self.rate = Some(self.rate.map_or(rate, |old| f64::midpoint(old, rate)));
+    }
+
+    /// Takes note that it is killed now; false when there is nothing to kill.
+    pub(super) fn kill(&mut self, now: Moment, cause: Option<Cause>) -> bool {
+        let earlier = match &mut self.phase {
+            Phase::Empty { .. } | Phase::Killed { .. } | Phase::Lost => return false,
+            Phase::Ending { cause, .. } => cause.take(),
+            Phase::Starting { .. } | Phase::Up | Phase::Retiring { .. } => None,
+        };
+        let cause = earlier.or(cause);
+        self.phase = Phase::Killed { since: now, cause };
+        true
+    }
+
+    /// How it has hung, if it has.
+    pub(super) fn hang(&self, now: Moment, rules: &Rules) -> Option<Duration> {
+        let limit = self.hangs_at(rules)?;
+        if now < limit.0 {
+            return None;
+        }
+        Some(limit.1)
+    }
+
+    /// From when on it hangs, and which limit that is.
+    fn hangs_at(&self, rules: &Rules) -> Option<(Moment, Duration)> {
+        if !self.is_up() {
+            return None;
+        }
+        let first = self.flights.front()?;
+        let silent = (self.moved + rules.silence_limit, rules.silence_limit);
+        let late = rules.batch_limit.zip(first.begun);
+        let late = late.map(|(limit, begun)| (begun + limit, limit));
+        Some(late.map_or(silent, |late| late.min(silent)))
+    }
+
+    /// When somebody has to look at it again.
+    pub(super) fn due(&self, rules: &Rules) -> Option<Moment> {
+        match &self.phase {
+            Phase::Empty { .. } | Phase::Lost => None,
+            Phase::Starting { since, .. } => Some(*since + rules.start_limit),
+            Phase::Up => self.hangs_at(rules).map(|(moment, _)| moment),
+            Phase::Retiring { since } | Phase::Ending { since, .. } => Some(*since + rules.grace),
+            Phase::Killed { since, .. } => Some(*since + rules.patience),
+        }
+    }
+
+    /// When a process may be started.
+    pub(super) fn starts_at(&self) -> Option<Moment> {
+        match self.phase {
+            Phase::Empty { from } => Some(from),
+            _ => None,
+        }
+    }
+}

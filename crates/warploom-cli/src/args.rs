@@ -7,7 +7,10 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 /// Image-processing pipelines on whatever GPUs are there.
 #[derive(Parser, Debug)]
 #[command(name = "warploom", version, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 done, 1 failed, 2 asked for something that makes no sense.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 asked for something that makes no sense, \
+                        3 some records failed, 130 interrupted."
+)]
 pub(crate) struct Args {
     /// Say more on stderr; repeat for even more.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
@@ -22,6 +25,7 @@ pub(crate) enum Command {
     Detect(Detect),
     Ops(Ops),
     Plan(Plan),
+    Run(Run),
     Check(Check),
     Explain(Explain),
 }
@@ -70,6 +74,81 @@ pub(crate) struct Plan {
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
 }
+
+/// Run a pipeline over images: a file, a folder, or what fits a pattern.
+///
+/// Every record ends as ok, failed or not started, and the exit code says whether all are ok. What is
+/// wrong with one record does not stop the others. Files appear when they are complete; `--resume`
+/// leaves out what an earlier run has done.
+#[derive(ClapArgs, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line are what they are"
+)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    /// The pipeline, a TOML file.
+    #[arg(value_name = "PIPELINE")]
+    pub(crate) file: PathBuf,
+    /// The images: a file, a folder, a glob, or a pattern such as `plate/{well}_{channel}.tif`.
+    /// Fields called channel (or c), z and time (or t) are gathered into one record.
+    #[arg(short, long, value_name = "INPUT")]
+    pub(crate) input: String,
+    /// The folder for results.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: PathBuf,
+    /// Only this card (`gpu0`) or way to reach it (`cuda:0`); several with commas.
+    #[arg(
+        long,
+        visible_alias = "devices",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    pub(crate) device: Vec<String>,
+    /// Memory the run may use on its card (`4GiB`).
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) budget: Option<String>,
+    /// Images in flight; as many as pay and fit if nothing is said.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) depth: Option<u32>,
+    /// Images that are handed over together; several if they are small and nothing is said.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(crate) batch: Option<u64>,
+    /// Which card, if several can.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) placement: Option<Placement>,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Leave out records that an earlier run has done, from the same pixels with the same steps.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Stop when a device is lost, instead of going on with another.
+    #[arg(long)]
+    pub(crate) no_failover: bool,
+    /// Check every use of every slot of memory against all before it.
+    #[arg(long)]
+    pub(crate) check_races: bool,
+    /// Give up when nothing happens for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) patience: u64,
+    /// Tell on stdout as JSON what became of every record.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Exit codes: 0 every record is ok, 3 some records failed, 2 refused before anything ran,
+130 interrupted (Ctrl-C), 1 anything else.
+
+Examples:
+  warploom run nuclei.toml -i cells.tif -o results
+  warploom run nuclei.toml -i 'plate/{well}_{site}.tif' -o results --resume
+  warploom run two_channels.toml -i 'plate/{well}_{channel}.tif' -o results --device gpu0
+  warploom run nuclei.toml -i plate -o results --dry-run";
 
 /// Which card a pipeline goes to.
 #[derive(ValueEnum, Clone, Copy, Debug)]

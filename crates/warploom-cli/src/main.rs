@@ -1,7 +1,7 @@
 //! The `warploom` command: the one place that prints, reads the environment and chooses exit codes.
 //!
 //! Exit codes are a contract: 0 done, 1 a failure nobody foresaw, 2 asked for something that makes
-//! no sense.
+//! no sense, 3 some records failed, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
         args::Command::Ops(ops) => cmd::ops::run(&ops),
         args::Command::Plan(plan) => cmd::plan::plan(&plan, &settings),
+        args::Command::Run(run) => cmd::run::run(&run, &settings),
         args::Command::Check(check) => cmd::plan::check(&check),
         args::Command::Explain(explain) => cmd::explain::run(&explain),
     }

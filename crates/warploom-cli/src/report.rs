@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use warploom::io::FileError;
 use warploom::kernels::op::OpError;
+use warploom::run::RunFailure;
 use warploom::{Code, Coded, DeviceError, RegistryError};
 
 /// An error on its way to the terminal.
@@ -106,6 +107,26 @@ impl From<DeviceError> for Problem {
             text: error.to_string(),
             help: error.help(),
             exit: 1,
+        }
+    }
+}
+
+impl From<RunFailure> for Problem {
+    fn from(error: RunFailure) -> Self {
+        let exit = match &error {
+            RunFailure::Records(_)
+            | RunFailure::Refused(_)
+            | RunFailure::Axes { .. }
+            | RunFailure::Output { .. }
+            | RunFailure::Busy { .. } => 2,
+            RunFailure::File(error) if error.fault.is_about_the_request() => 2,
+            _ => 1,
+        };
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit,
         }
     }
 }

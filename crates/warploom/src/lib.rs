@@ -10,7 +10,7 @@
 //! | `opencl` | OpenCL devices of any vendor | an OpenCL loader and driver |
 //! | `wgpu` | Vulkan, Metal, DX12 devices | a Vulkan driver on Linux |
 //! | `all-backends` | all four | |
-//! | `io` | images in files: npy, TIFF, PNG | nothing |
+//! | `io` | images in files, and pipelines over folders of them | nothing |
 //!
 //! Every feature builds on a machine without any GPU software: drivers are looked for at run time,
 //! and a missing one is reported, never a crash.
@@ -92,6 +92,9 @@ pub use warploom_core::*;
 pub use warploom_io as io;
 pub use warploom_kernels as kernels;
 pub use warploom_plan as plan;
+#[cfg(feature = "io")]
+pub use warploom_run as run;
+pub use warploom_sched as sched;
 pub use warploom_watch as watch;
 
 /// The registry of this program: every backend that is linked in. A convenience for programs;

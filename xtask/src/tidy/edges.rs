@@ -84,6 +84,18 @@ const TABLE: &[Allowed] = &[
         dev: &[KIT],
     },
     Allowed {
+        package: "warploom-run",
+        normal: &[
+            CORE,
+            "warploom-kernels",
+            "warploom-plan",
+            "warploom-sched",
+            "warploom-io",
+            "warploom-watch",
+        ],
+        dev: &[KIT, "warploom-cpu"],
+    },
+    Allowed {
         package: "warploom-stream",
         normal: &[CORE, "warploom-kernels", "warploom-sched", "warploom-io"],
         dev: &[KIT],
@@ -95,7 +107,13 @@ const TABLE: &[Allowed] = &[
     },
     Allowed {
         package: "warploom-fleet",
-        normal: &[CORE, "warploom-plan", "warploom-sched", "warploom-io"],
+        normal: &[
+            CORE,
+            "warploom-plan",
+            "warploom-sched",
+            "warploom-io",
+            "warploom-run",
+        ],
         dev: &[KIT],
     },
     Allowed {
@@ -104,6 +122,7 @@ const TABLE: &[Allowed] = &[
             CORE,
             "warploom-kernels",
             "warploom-plan",
+            "warploom-run",
             "warploom-sched",
             "warploom-stream",
             "warploom-io",

@@ -11,6 +11,7 @@ const SAFE: &[&str] = &[
     "crates/warploom",
     "crates/warploom-cli",
     "crates/warploom-plan",
+    "crates/warploom-run",
     "crates/warploom-sched",
     "crates/warploom-io",
     "crates/warploom-watch",

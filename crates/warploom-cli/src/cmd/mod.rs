@@ -5,3 +5,4 @@ pub(crate) mod detect;
 pub(crate) mod explain;
 pub(crate) mod ops;
 pub(crate) mod plan;
+pub(crate) mod run;

@@ -18,9 +18,9 @@ use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
 
 /// A pipeline file that was read.
-struct Source {
-    path: String,
-    text: String,
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 pub(crate) fn plan(args: &args::Plan, environment: &Environment) -> ExitCode {
@@ -120,13 +120,13 @@ fn compiled(args: &args::Plan, environment: &Environment) -> Result<(Source, Com
     Ok((source, plan))
 }
 
-fn bytes(text: &str) -> Result<u64, Problem> {
+pub(crate) fn bytes(text: &str) -> Result<u64, Problem> {
     let bytes: Result<Bytes, _> = text.parse();
     let bytes = bytes.map_err(|error| Problem::usage(error, "such as `--budget 4GiB`"))?;
     Ok(bytes.0)
 }
 
-fn read(path: &Path) -> Result<Source, Problem> {
+pub(crate) fn read(path: &Path) -> Result<Source, Problem> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Problem::usage(
             format!("cannot read {}: {error}", path.display()),
@@ -199,7 +199,7 @@ fn record_sources(text: &str, pipeline: &Pipeline, path: &Path) -> Result<Source
 }
 
 /// What is wrong, at its place in the file; exit code 2.
-fn refuse(source: &Source, findings: &[Diagnostic], json: bool) -> ExitCode {
+pub(crate) fn refuse(source: &Source, findings: &[Diagnostic], json: bool) -> ExitCode {
     if json {
         #[derive(Serialize)]
         struct Answer<'f> {

@@ -127,6 +127,17 @@ impl OutputNames {
 
     /// The path, below the folder of results, of one output of a record.
     pub fn path(&self, record: &Record, output: &str) -> Result<PathBuf, RecordError> {
+        self.path_with(record, &[("output", output)])
+    }
+
+    /// The same with other words that have a meaning, such as `channel`, before the record's own. Also
+    /// `{record}` is the record's id.
+    pub fn path_with(
+        &self,
+        record: &Record,
+        words: &[(&str, &str)],
+    ) -> Result<PathBuf, RecordError> {
+        let own = |field: &str| words.iter().find(|(word, _)| *word == field);
         let mut path = PathBuf::new();
         for component in &self.pattern.components {
             let Component::Name(tokens) = component else {
@@ -136,22 +147,20 @@ impl OutputNames {
             for token in tokens {
                 match token {
                     Token::Text(text) => name.push_str(text),
-                    Token::Field { name: field, .. } if field == "id" => {
+                    Token::Field { name: field, .. } if field == "id" || field == "record" => {
                         // An id is safe already, and has folders.
                         name.push_str(record.id());
                     }
-                    Token::Field { name: field, .. } if field == "output" => {
-                        name.push_str(&safe(output));
-                    }
-                    Token::Field { name: field, .. } => match record.field(field) {
-                        Some(value) => name.push_str(&safe(value)),
-                        None => {
+                    Token::Field { name: field, .. } => {
+                        let word = own(field).map(|(_, value)| *value);
+                        let Some(value) = word.or_else(|| record.field(field)) else {
                             return Err(RecordError::Field {
                                 field: field.clone(),
-                                known: known(record),
+                                known: known(record, words),
                             });
-                        }
-                    },
+                        };
+                        name.push_str(&safe(value));
+                    }
                     Token::Any | Token::One => {}
                 }
             }
@@ -186,9 +195,10 @@ impl OutputNames {
     }
 }
 
-fn known(record: &Record) -> Vec<String> {
+fn known(record: &Record, words: &[(&str, &str)]) -> Vec<String> {
     let fields = record.fields().iter().map(|(name, _)| format!("`{name}`"));
-    fields.chain(["`id`".into(), "`output`".into()]).collect()
+    let words = words.iter().map(|(word, _)| format!("`{word}`"));
+    fields.chain(["`id`".into()]).chain(words).collect()
 }
 
 #[cfg(test)]

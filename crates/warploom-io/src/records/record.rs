@@ -73,6 +73,40 @@ impl Record {
             .map_or(Path::new(""), |member| &member.path)
     }
 
+    /// What is left of it at these places along these axes, whether files are gathered along them or
+    /// each file has them. Its name stays.
+    #[must_use]
+    pub fn at(&self, picks: &[(Axis, u64)]) -> Self {
+        let mut part = self.clone();
+        for (axis, place) in picks {
+            let Some(at) = part.gathered.iter().position(|(known, _)| known == axis) else {
+                for member in &mut part.members {
+                    member.picks.push((*axis, *place));
+                }
+                continue;
+            };
+            let (_, extent) = part.gathered.remove(at);
+            let inner: u64 = part.gathered[at..].iter().map(|(_, n)| n).product();
+            let mut number = 0;
+            part.members.retain(|_| {
+                let own = number / inner.max(1) % extent.max(1);
+                number += 1;
+                own == *place
+            });
+            if *axis == Axis::C {
+                part.channels.clear();
+            }
+        }
+        part
+    }
+
+    /// The same under its own name with this behind it.
+    #[must_use]
+    pub fn called(mut self, suffix: &str) -> Self {
+        self.id = format!("{}_{suffix}", self.id);
+        self
+    }
+
     /// A part of it, with a name of its own.
     pub(super) fn part(&self, name: &str, change: impl Fn(&mut Member)) -> Self {
         let mut part = self.clone();
@@ -99,4 +133,32 @@ pub(super) fn stem(name: &str) -> &str {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let stem = if stem.is_empty() { name } else { stem };
     stem.strip_suffix(".ome").unwrap_or(stem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_along_a_gathered_axis_is_the_files_there() {
+        let names = ["c1z1", "c1z2", "c1z3", "c2z1", "c2z2", "c2z3"];
+        let record = Record {
+            id: "a".into(),
+            fields: Vec::new(),
+            members: names.map(|name| Member::file(name.into())).to_vec(),
+            gathered: vec![(Axis::C, 2), (Axis::Z, 3)],
+            channels: vec!["DAPI".into(), "GFP".into()],
+        };
+        let paths = |record: &Record| -> Vec<String> {
+            let members = record.members().iter();
+            members.map(|m| m.path.display().to_string()).collect()
+        };
+        assert_eq!(paths(&record.at(&[(Axis::C, 1)])), ["c2z1", "c2z2", "c2z3"]);
+        assert_eq!(paths(&record.at(&[(Axis::Z, 2)])), ["c1z3", "c2z3"]);
+        let one = record.at(&[(Axis::Z, 1), (Axis::C, 1), (Axis::T, 4)]);
+        assert_eq!(paths(&one), ["c2z2"]);
+        assert_eq!(one.members()[0].picks, [(Axis::T, 4)]);
+        assert!(one.gathered.is_empty() && one.channels.is_empty());
+        assert_eq!(one.called("t4").id(), "a_t4");
+    }
 }

@@ -117,7 +117,7 @@ impl<'t> DeviceTurn<'t> {
     }
 
     /// The queue itself, for programs that enqueue on their own.
-    pub fn queue(&mut self) -> &mut dyn Queue {
+    pub fn queue(&mut self) -> &mut CheckedQueue {
         self.queue
     }
 }

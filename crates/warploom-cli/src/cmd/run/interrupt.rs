@@ -1,0 +1,23 @@
+//! Ctrl-C: once finishes what is begun, twice ends at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warploom::CancelToken;
+
+use crate::report::{Problem, remark};
+
+/// Calls `token` off at the first interrupt, and ends the process at the second.
+pub(super) fn watch(token: &CancelToken) -> Result<(), Problem> {
+    let token = token.clone();
+    let asked = AtomicBool::new(false);
+    let handler = move || {
+        if asked.swap(true, Ordering::SeqCst) {
+            // What is half written has no name yet, and is removed by the next run.
+            std::process::exit(130);
+        }
+        remark("interrupted: what is begun is finished; once more to end at once");
+        token.cancel();
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| Problem::failure(format!("interrupts cannot be watched: {error}")))
+}

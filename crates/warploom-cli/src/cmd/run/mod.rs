@@ -1,0 +1,200 @@
+//! `warploom run`: a pipeline over images, every one of them accounted for.
+
+mod interrupt;
+mod progress;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use warploom::plan::{Options, Pipeline};
+use warploom::run::{Input, Job, Outcome, Preview, RunFailure, Settings, Summary};
+use warploom::{CancelToken, Registry};
+
+use crate::args;
+use crate::cmd::plan::{bytes, read, refuse};
+use crate::output;
+use crate::report::{self, Problem, remark};
+use crate::settings::{self, Environment};
+use progress::Progress;
+
+/// Failed records that are told of one by one; the others are in the JSON.
+const TOLD: usize = 20;
+
+pub(crate) fn run(args: &args::Run, environment: &Environment) -> ExitCode {
+    let source = match read(&args.file) {
+        Ok(source) => source,
+        Err(problem) => return report::print(&problem),
+    };
+    let pipeline = match Pipeline::from_toml(&source.text) {
+        Ok(pipeline) => pipeline,
+        Err(findings) => return refuse(&source, &findings, args.json),
+    };
+    match work(args, environment, pipeline) {
+        Ok(code) => code,
+        Err(Refusal::Findings(findings)) => refuse(&source, &findings, args.json),
+        Err(Refusal::Problem(problem)) => report::print(&problem),
+    }
+}
+
+/// Why nothing ran.
+enum Refusal {
+    Findings(Vec<warploom::plan::Diagnostic>),
+    Problem(Problem),
+}
+
+impl<E: Into<Problem>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+fn refusal(failure: RunFailure) -> Refusal {
+    match failure {
+        RunFailure::Refused(findings) => Refusal::Findings(findings),
+        other => Refusal::Problem(other.into()),
+    }
+}
+
+fn work(
+    args: &args::Run,
+    environment: &Environment,
+    pipeline: Pipeline,
+) -> Result<ExitCode, Refusal> {
+    let input = Input::find(&args.input).map_err(refusal)?;
+    let folder = args.file.parent().unwrap_or(Path::new("."));
+    let job = Job::new(pipeline, folder, input, &args.output);
+    let registry = Registry::linked();
+    registry.initialize(&settings::backends(environment)?)?;
+    let cancel = CancelToken::new();
+    let progress = Arc::new(Progress::new(!args.quiet));
+    let settings = settings_of(args, &cancel, &progress)?;
+    if args.dry_run {
+        let preview = job.preview(&registry, &settings).map_err(refusal)?;
+        return Ok(tell_preview(args, &preview));
+    }
+    interrupt::watch(&cancel)?;
+    let summary = job.run(&registry, &settings);
+    progress.close();
+    Ok(tell(args, &summary.map_err(refusal)?))
+}
+
+fn settings_of(
+    args: &args::Run,
+    cancel: &CancelToken,
+    progress: &Arc<Progress>,
+) -> Result<Settings, Problem> {
+    let mut options = Options::default();
+    options.budget = args.budget.as_deref().map(bytes).transpose()?;
+    options.depth = args.depth;
+    options.placement = args.placement.map(Into::into);
+    options.devices.clone_from(&args.device);
+    let mut settings = Settings::default();
+    settings.plan = options;
+    settings.batch = args.batch;
+    settings.resume = args.resume;
+    settings.failover = !args.no_failover;
+    settings.check_races |= args.check_races;
+    settings.patience = Duration::from_secs(args.patience);
+    settings.cancel = cancel.clone();
+    let progress = Arc::clone(progress);
+    settings.listener = Arc::new(move |news| progress.hear(&news));
+    Ok(settings)
+}
+
+fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {
+    if args.json {
+        return output::json(&serde_json::json!({
+            "records": preview.records.len(),
+            "skipped": preview.skipped,
+            "files": preview.records,
+            "plan": preview.plan,
+        }));
+    }
+    let mut text = preview.plan.summary();
+    let count = preview.records.len();
+    // Writing to a text cannot fail.
+    let _ = writeln!(
+        text,
+        "\n{count} records, {} of them done before",
+        preview.skipped
+    );
+    for (record, files) in preview.records.iter().take(5) {
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let _ = writeln!(text, "  {record} -> {}", files.join(", "));
+    }
+    if count > 5 {
+        let _ = writeln!(text, "  and {} more", count - 5);
+    }
+    output::text(&text)
+}
+
+/// What became of it all; the exit code is the contract's.
+fn tell(args: &args::Run, summary: &Summary) -> ExitCode {
+    for change in &summary.changes {
+        remark(format_args!("warning: {change}"));
+    }
+    let failed = summary
+        .records
+        .iter()
+        .filter_map(|done| match &done.outcome {
+            Outcome::Failed(failure) => Some((&done.record, failure)),
+            _ => None,
+        });
+    for (record, failure) in failed.clone().take(TOLD) {
+        let code = failure
+            .code
+            .as_ref()
+            .map_or_else(String::new, |code| format!("[{code}]"));
+        remark(format_args!("failed{code}: {record}: {}", failure.reason));
+        if let Some(help) = &failure.help {
+            remark(format_args!("  = help: {help}"));
+        }
+    }
+    let more = failed.count().saturating_sub(TOLD);
+    if more > 0 {
+        remark(format_args!("and {more} more, all of which `--json` lists"));
+    }
+    let written = if args.json {
+        output::json(summary)
+    } else {
+        output::text(&lines(summary))
+    };
+    if summary.interrupted {
+        ExitCode::from(130)
+    } else if summary.is_ok() {
+        written
+    } else {
+        ExitCode::from(3)
+    }
+}
+
+fn lines(summary: &Summary) -> String {
+    let tally = summary.tally;
+    let mut parts = vec![format!("{} ok", tally.ok)];
+    let others = [
+        (tally.skipped, "done before"),
+        (tally.failed, "failed"),
+        (tally.not_started, "not started"),
+    ];
+    parts.extend(
+        others
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
+    format!(
+        "{} records: {} in {:.2} s on {} ({}), {:.1} Mpix/s\n",
+        tally.total(),
+        parts.join(", "),
+        summary.seconds,
+        summary.device,
+        summary.faces.join(", "),
+        summary.mpix_per_second
+    )
+}

@@ -1,0 +1,121 @@
+//! Why a run did not happen, or ended before its records did.
+
+use std::path::PathBuf;
+
+use warploom_core::{Code, Coded, DeviceError, RegistryError};
+use warploom_io::FileError;
+use warploom_io::records::RecordError;
+use warploom_plan::Diagnostic;
+use warploom_sched::{PlanError, RunError};
+
+/// Why a run did not happen, or ended before its records did. What is wrong with one record is that
+/// record's outcome and not among these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunFailure {
+    /// The records were not found.
+    #[error(transparent)]
+    Records(#[from] RecordError),
+    /// A file that all records need cannot be read, or no record can.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The pipeline was refused; all reasons are here.
+    #[error("the pipeline was refused: {}", first(.0))]
+    Refused(Vec<Diagnostic>),
+    /// Devices cannot be found or leased.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A device cannot be set up.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The stages cannot be scheduled.
+    #[error(transparent)]
+    Schedule(#[from] PlanError),
+    /// The run broke off.
+    #[error(transparent)]
+    Broken(#[from] RunError),
+    /// Records have axes that no pipeline takes. (WL0841)
+    #[error(
+        "records like {record} have the extents {shape}, and planes and stacks with or without channels are what pipelines take"
+    )]
+    Axes {
+        /// A record.
+        record: String,
+        /// Its extents.
+        shape: String,
+    },
+    /// The folder of results cannot be used. (WL0842)
+    #[error("results cannot go to {}: {what}", path.display())]
+    Output {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// Another run writes to the same folder. (WL0843)
+    #[error("another run is writing results to {}", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A constant is not of the type that the plan was made for. (WL0844)
+    #[error("`{name}` is {found} in {}, and the plan was made for {wanted}", path.display())]
+    Constant {
+        /// Its name.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+        /// What is wanted.
+        wanted: String,
+    },
+    /// A plan does not agree with this program. (WL0845)
+    #[error("the plan was made by another version: {what}")]
+    Foreign {
+        /// What does not agree.
+        what: String,
+    },
+}
+
+fn first(findings: &[Diagnostic]) -> String {
+    findings
+        .first()
+        .map_or_else(String::new, |finding| finding.message.clone())
+}
+
+impl Coded for RunFailure {
+    fn code(&self) -> Code {
+        match self {
+            Self::Records(error) => error.code(),
+            Self::File(error) => error.code(),
+            Self::Refused(findings) => findings.first().map_or(Code(845), |one| one.code),
+            Self::Registry(error) => error.code(),
+            Self::Device(error) => error.code(),
+            Self::Schedule(error) => error.code(),
+            Self::Broken(error) => error.code(),
+            Self::Axes { .. } => Code(841),
+            Self::Output { .. } => Code(842),
+            Self::Busy { .. } => Code(843),
+            Self::Constant { .. } => Code(844),
+            Self::Foreign { .. } => Code(845),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Records(error) => return error.help(),
+            Self::File(error) => return error.help(),
+            Self::Refused(findings) => return findings.first().and_then(|one| one.help.clone()),
+            Self::Registry(error) => return error.help(),
+            Self::Device(error) => return error.help(),
+            Self::Schedule(error) => return error.help(),
+            Self::Broken(error) => return error.help(),
+            Self::Axes { .. } => "save planes or stacks, with channels if there are any",
+            Self::Output { .. } => "name a folder that can be written, with room on its disk",
+            Self::Busy { .. } => "wait for it, or write to another folder",
+            Self::Constant { .. } | Self::Foreign { .. } => "compile the pipeline again",
+        };
+        Some(text.to_owned())
+    }
+}

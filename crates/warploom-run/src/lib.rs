@@ -1,0 +1,46 @@
+//! Runs a compiled pipeline over the records of a folder or plate.
+//!
+//! A [`Job`] is a pipeline, an [`Input`] and a folder for results. Running it compiles the pipeline
+//! for the devices that are there, leases one, and lets the scheduler overlap reading, copies, work
+//! and writing. What is wrong with one record is that record's [`Outcome`]; the others go on. Results
+//! appear under their names when they are complete, and a list of what is done lets a later run leave
+//! it out.
+//!
+//! ```no_run
+//! use warploom_core::{Options, Registry};
+//! use warploom_plan::Pipeline;
+//! use warploom_run::{Input, Job, Settings};
+//!
+//! let registry = Registry::linked();
+//! registry.setup(&Options::default())?;
+//! let pipeline = Pipeline::from_toml(&std::fs::read_to_string("nuclei.toml")?)
+//!     .map_err(warploom_run::RunFailure::Refused)?;
+//! let job = Job::new(pipeline, ".", Input::find("plate/{well}_{site}.tif")?, "results");
+//! let summary = job.run(&registry, &Settings::default())?;
+//! println!("{} ok, {} failed", summary.tally.ok, summary.tally.failed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod content;
+mod course;
+mod errand;
+mod error;
+mod input;
+mod job;
+mod journal;
+mod outcome;
+mod reading;
+mod recipe;
+mod rooms;
+mod script;
+mod stages;
+mod unit;
+mod writing;
+
+pub use course::Listener;
+pub use error::RunFailure;
+pub use input::Input;
+pub use job::{Job, Preview, Settings};
+pub use journal::FOLDER;
+pub use outcome::{Done, Failure, News, Outcome, Summary, Tally};

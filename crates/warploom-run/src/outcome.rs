@@ -1,0 +1,170 @@
+//! What became of records, as plain values.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use warploom_core::Coded;
+
+/// Why a record has no result.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// The code of the error, where it has one.
+    pub code: Option<String>,
+    /// What went wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a code.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            code: None,
+            reason: reason.into(),
+            help: None,
+        }
+    }
+
+    /// The failure that an error is.
+    pub fn of(error: &impl Coded) -> Self {
+        Self {
+            code: Some(error.code().to_string()),
+            reason: error.to_string(),
+            help: error.help(),
+        }
+    }
+}
+
+/// What became of a record. Every record of a run has exactly one of these (I2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All its results are written.
+    Ok {
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+    /// It was done by an earlier run, from the same bytes with the same work.
+    Skipped,
+    /// It has no result.
+    Failed(Failure),
+    /// Nobody began it, or it was not finished when the run ended.
+    NotStarted,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Ok { .. } => "ok",
+            Self::Skipped => "skipped",
+            Self::Failed(_) => "failed",
+            Self::NotStarted => "not-started",
+        }
+    }
+}
+
+/// A record and what became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// What it is called.
+    pub record: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// How many records ended how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// With all results written.
+    pub ok: u64,
+    /// Done before.
+    pub skipped: u64,
+    /// Without results.
+    pub failed: u64,
+    /// Not begun, or not finished.
+    pub not_started: u64,
+}
+
+impl Tally {
+    /// Counts.
+    pub fn of<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Self {
+        let mut tally = Self::default();
+        for outcome in outcomes {
+            *match outcome {
+                Outcome::Ok { .. } => &mut tally.ok,
+                Outcome::Skipped => &mut tally.skipped,
+                Outcome::Failed(_) => &mut tally.failed,
+                Outcome::NotStarted => &mut tally.not_started,
+            } += 1;
+        }
+        tally
+    }
+
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.ok + self.skipped + self.failed + self.not_started
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The pipeline.
+    pub pipeline: String,
+    /// The fingerprint of the plan that ran last.
+    pub plan: String,
+    /// The card it ran on, and the faces of it.
+    pub device: String,
+    /// The faces of the card that were used.
+    pub faces: Vec<String>,
+    /// How many records ended how.
+    pub tally: Tally,
+    /// Was it called off?
+    pub interrupted: bool,
+    /// From the first record to the last, in seconds.
+    pub seconds: f64,
+    /// Pixels of records that were worked on, a second, in millions.
+    pub mpix_per_second: f64,
+    /// Why devices were given up, and what took their place.
+    pub changes: Vec<String>,
+    /// Every record, in order.
+    pub records: Vec<Done>,
+}
+
+impl Summary {
+    /// Did every record end well?
+    pub fn is_ok(&self) -> bool {
+        self.tally.failed == 0 && self.tally.not_started == 0
+    }
+}
+
+/// What is told while a run goes on.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum News {
+    /// Work begins: how many records there are, and how many of them are done already.
+    Begun {
+        /// All records.
+        records: u64,
+        /// Done by an earlier run.
+        skipped: u64,
+        /// Where it runs.
+        device: String,
+    },
+    /// A record has ended.
+    Ended {
+        /// Which, by its place among all.
+        index: usize,
+        /// What became of it.
+        done: Done,
+        /// When, from the start.
+        at: Duration,
+    },
+    /// A device was given up.
+    Changed(String),
+}

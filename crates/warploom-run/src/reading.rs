@@ -1,0 +1,182 @@
+//! The stage that reads.
+
+use std::fs;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use warploom_core::DType;
+use warploom_io::records::{Record, RecordReader};
+use warploom_io::{FileError, Header};
+use warploom_kernels::program::to_pairs;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::course::{Course, Item, Seen};
+use crate::outcome::Failure;
+
+/// Where in a slot an image of a record goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Arrival {
+    /// The channel it is, where the plan names one.
+    pub(crate) channel: Option<String>,
+    pub(crate) range: Range<usize>,
+    /// Does the device keep numbers of 64 bits as pairs?
+    pub(crate) pairs: bool,
+}
+
+/// Reads units of records into memory that it is lent.
+pub(crate) struct Reading {
+    course: Arc<Course>,
+    reader: RecordReader,
+    content: Xxh3,
+}
+
+impl Reading {
+    pub(crate) fn new(course: Arc<Course>) -> Self {
+        Self {
+            course,
+            reader: RecordReader::new(),
+            content: Xxh3::new(),
+        }
+    }
+
+    /// Reads one unit. What cannot be read loses its record and nothing else.
+    pub(crate) fn fill(&mut self, number: u64, arrivals: &[Arrival], bytes: &mut [u8]) {
+        let course = Arc::clone(&self.course);
+        let item = course.item(number);
+        if item.place == 0 {
+            self.content = Xxh3::new();
+        }
+        if course.is_lost(item) {
+            return;
+        }
+        // A reader that panics is a mistake of ours, which is no reason to lose other records.
+        let read = catch_unwind(AssertUnwindSafe(|| self.read(item, arrivals, bytes)));
+        let read = read.unwrap_or_else(|_| {
+            self.reader = RecordReader::new();
+            Err(Failure::new("reading it panicked"))
+        });
+        match read {
+            Err(failure) => course.lose(item.number, failure),
+            Ok(()) if item.place + 1 == course.units.len() => {
+                let seen = Seen {
+                    content: format!("{:032x}", self.content.digest128()),
+                    stamp: stamp(&item.task.record),
+                };
+                course.note(item.number, seen);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn read(
+        &mut self,
+        item: Item<'_>,
+        arrivals: &[Arrival],
+        bytes: &mut [u8],
+    ) -> Result<(), Failure> {
+        let course = Arc::clone(&self.course);
+        if item.place == 0 {
+            // All of it, so that no plane or channel is left out in silence.
+            let found = self.reader.header(&item.task.record);
+            let found = found.map_err(|error| Failure::of(&error))?;
+            if !is_alike(&found, &course.header) {
+                return Err(differs(&found, &course.header));
+            }
+        }
+        for arrival in arrivals {
+            let channel = arrival.channel.as_deref();
+            let plan = &course.plan;
+            let part = item
+                .unit
+                .part(plan, &item.task.record, channel, course.axes());
+            let place = &mut bytes[arrival.range.clone()];
+            let read = self.reader.read_into(&part, place);
+            read.map_err(|error: FileError| Failure::of(&error))?;
+            self.content.update(place);
+            if arrival.pairs && course.header.dtype == DType::F64 {
+                to_pairs(place);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_alike(one: &Header, other: &Header) -> bool {
+    (one.dtype, one.shape) == (other.dtype, other.shape)
+}
+
+fn differs(found: &Header, wanted: &Header) -> Failure {
+    Failure {
+        code: Some("WL0846".to_owned()),
+        reason: format!(
+            "it is {} {}, and this run was planned for {} {}",
+            found.shape, found.dtype, wanted.shape, wanted.dtype
+        ),
+        help: Some("run it apart, with records of its own kind".to_owned()),
+    }
+}
+
+/// What the system says of a record's files, which changes when their contents do. When it has not
+/// changed there is no need to read them again to know that they are the same.
+pub(crate) fn stamp(record: &Record) -> String {
+    let mut sum = Xxh3::new();
+    for member in record.members() {
+        let Ok(found) = fs::metadata(&member.path) else {
+            return "unknown".to_owned();
+        };
+        // Of a folder of chunks this says too little.
+        if found.is_dir() {
+            return "unknown".to_owned();
+        }
+        sum.update(member.path.to_string_lossy().as_bytes());
+        sum.update(&found.len().to_le_bytes());
+        sum.update(&times(&found));
+        sum.update(format!("{:?}{:?}", member.choice, member.picks).as_bytes());
+    }
+    format!("{:032x}", sum.digest128())
+}
+
+/// When it was changed last. The time of change of the entry itself cannot be set by anybody.
+#[cfg(unix)]
+fn times(found: &fs::Metadata) -> Vec<u8> {
+    use std::os::unix::fs::MetadataExt as _;
+    let times = [
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec(),
+        found.ino().cast_signed(),
+    ];
+    times.iter().flat_map(|part| part.to_le_bytes()).collect()
+}
+
+#[cfg(not(unix))]
+fn times(found: &fs::Metadata) -> Vec<u8> {
+    format!("{:?}", found.modified().ok()).into_bytes()
+}
+
+/// The pixels of a record as a run over it sees them.
+pub(crate) fn content(course: &Course, reader: &mut RecordReader, number: usize) -> Option<String> {
+    let mut sum = Xxh3::new();
+    let mut bytes = Vec::new();
+    let sources = course
+        .plan
+        .sources
+        .iter()
+        .filter(|source| source.file.is_none());
+    let sources: Vec<_> = sources.collect();
+    for place in 0..course.units.len() {
+        let item = course.item((number * course.units.len() + place) as u64);
+        for source in &sources {
+            let channel = source.channel.as_deref();
+            let part = item
+                .unit
+                .part(&course.plan, &item.task.record, channel, course.axes());
+            bytes.resize(usize::try_from(source.bytes).ok()?, 0);
+            reader.read_into(&part, &mut bytes).ok()?;
+            sum.update(&bytes);
+        }
+    }
+    Some(format!("{:032x}", sum.digest128()))
+}

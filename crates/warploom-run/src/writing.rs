@@ -1,0 +1,185 @@
+//! The stage that writes.
+
+use std::fs;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warploom_core::DType;
+use warploom_kernels::program::to_wide;
+
+use crate::content::Gathered;
+use crate::course::{Course, Item};
+use crate::journal::{Journal, Line};
+use crate::outcome::{Failure, Outcome};
+
+/// Where in a slot a result is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Leaving {
+    pub(crate) range: Range<usize>,
+    /// Did the device keep numbers of 64 bits as pairs?
+    pub(crate) pairs: bool,
+}
+
+/// Writes results of units; those of several planes are put together first.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    course: Arc<Course>,
+    journal: Arc<Mutex<Journal>>,
+    /// For each output of the run of planes that is being gathered, what came so far.
+    gathered: Vec<Vec<u8>>,
+    /// Files of the record that is being written.
+    files: Vec<PathBuf>,
+}
+
+impl Writing {
+    pub(crate) fn new(course: Arc<Course>, journal: Arc<Mutex<Journal>>) -> Self {
+        Self {
+            course,
+            journal,
+            gathered: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Takes the results of one unit. What cannot be written loses its record and nothing else.
+    pub(crate) fn take(&mut self, number: u64, leavings: &[Leaving], bytes: &[u8]) {
+        let course = Arc::clone(&self.course);
+        let item = course.item(number);
+        if item.place == 0 {
+            self.files.clear();
+        }
+        if course.is_lost(item) {
+            self.retract();
+            return;
+        }
+        let work = AssertUnwindSafe(|| {
+            self.write(item, leavings, bytes)?;
+            if item.place + 1 == course.units.len() {
+                self.finish(item)?;
+            }
+            Ok(())
+        });
+        let done = catch_unwind(work);
+        let done = done.unwrap_or_else(|_| Err(Failure::new("writing it panicked")));
+        if let Err(failure) = done {
+            self.retract();
+            course.lose(item.number, failure);
+        }
+    }
+
+    fn write(&mut self, item: Item<'_>, leavings: &[Leaving], bytes: &[u8]) -> Result<(), Failure> {
+        let course = Arc::clone(&self.course);
+        let variant = &course.plan.variants[item.unit.variant];
+        let planes = course.plan.record.planes.max(1);
+        let (is_first, is_last) = (item.unit.plane == 0, item.unit.plane + 1 == planes);
+        if is_first {
+            self.gathered.resize_with(variant.outputs.len(), Vec::new);
+            self.gathered.iter_mut().for_each(Vec::clear);
+        }
+        let run = item.place / usize::try_from(planes).unwrap_or(usize::MAX);
+        for (at, (output, leaving)) in variant.outputs.iter().zip(leavings).enumerate() {
+            let Some(value) = variant.value(&output.value) else {
+                return Err(Failure::new(format!(
+                    "the plan says nothing of `{}`",
+                    output.value
+                )));
+            };
+            let one = &bytes[leaving.range.clone()];
+            let wide = leaving.pairs && value.dtype == DType::F64;
+            if planes > 1 || wide {
+                let start = self.gathered[at].len();
+                self.gathered[at].extend_from_slice(one);
+                if wide {
+                    to_wide(&mut self.gathered[at][start..]);
+                }
+            }
+            if !is_last {
+                continue;
+            }
+            let whole: &[u8] = if planes > 1 || wide {
+                &self.gathered[at]
+            } else {
+                one
+            };
+            let path = &item.task.files[run][at];
+            let gathered = Gathered::new(value, planes, course.header.spacing);
+            let path = course.output.join(path);
+            make_folder(&path)?;
+            let lost = gathered.write(&path, whole);
+            let lost = lost.map_err(|error| Failure::of(&error))?;
+            self.files.push(item.task.files[run][at].clone());
+            if lost > 0 {
+                return Err(Failure {
+                    code: Some("WL0847".to_owned()),
+                    reason: format!(
+                        "`{}` has {lost} rows more than there is room for",
+                        output.of
+                    ),
+                    help: Some("remove small objects first, or use smaller images".to_owned()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// All files have their names: the record is done.
+    fn finish(&mut self, item: Item<'_>) -> Result<(), Failure> {
+        let course = &self.course;
+        let files = self.files.iter().map(|path| {
+            let length = fs::metadata(course.output.join(path)).map_or(0, |found| found.len());
+            (path.clone(), length)
+        });
+        if let Some(seen) = course.seen(item.number) {
+            let line = Line {
+                record: item.task.record.id().to_owned(),
+                recipe: course.recipe.clone(),
+                content: seen.content,
+                stamp: seen.stamp,
+                files: files.collect(),
+            };
+            let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.add(&line).map_err(|error| {
+                Failure::new(format!(
+                    "it cannot be added to the list of results: {error}"
+                ))
+            })?;
+        }
+        let files = std::mem::take(&mut self.files);
+        course.end(item.number, Outcome::Ok { files });
+        Ok(())
+    }
+
+    /// Files of a record that failed after they were written: nobody is to take them for its results.
+    fn retract(&mut self) {
+        for file in self.files.drain(..) {
+            let path = self.course.output.join(file);
+            // What cannot be removed either is on a disk that has been told of already.
+            let _ = if path.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+        }
+    }
+}
+
+impl Drop for Writing {
+    /// A record that was not finished has no results.
+    fn drop(&mut self) {
+        self.retract();
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    fs::create_dir_all(folder).map_err(|error| {
+        Failure::new(format!(
+            "the folder {} cannot be made: {error}",
+            folder.display()
+        ))
+    })
+}

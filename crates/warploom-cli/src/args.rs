@@ -83,6 +83,7 @@ pub(crate) struct Plan {
 #[derive(ClapArgs, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
+    clippy::struct_field_names,
     reason = "flags of a command line are what they are"
 )]
 #[command(after_help = RUN_EXAMPLES)]

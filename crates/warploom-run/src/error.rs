@@ -119,3 +119,69 @@ impl Coded for RunFailure {
         Some(text.to_owned())
     }
 }
+
+/// Why one record has no result, beside what files and devices say.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordFault {
+    /// It is not like the others. (WL0846)
+    #[error("it is {found}, and this run was planned for {wanted}")]
+    Differs {
+        /// What it is.
+        found: String,
+        /// What it should be.
+        wanted: String,
+    },
+    /// A table has more rows than there is room for. (WL0847)
+    #[error("`{step}` has {rows} rows more than there is room for")]
+    Rows {
+        /// The step that gives the table.
+        step: String,
+        /// How many too many.
+        rows: u64,
+    },
+    /// A stage panicked on it. (WL0848)
+    #[error("{doing} it panicked")]
+    Panicked {
+        /// `reading` or `writing`.
+        doing: &'static str,
+    },
+    /// What is done cannot be written down. (WL0849)
+    #[error("its results are there and cannot be added to the list of results: {reason}")]
+    Unlisted {
+        /// What the system says.
+        reason: String,
+    },
+    /// A folder cannot be made. (WL0850)
+    #[error("the folder {} cannot be made: {reason}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+impl Coded for RecordFault {
+    fn code(&self) -> Code {
+        Code(match self {
+            Self::Differs { .. } => 846,
+            Self::Rows { .. } => 847,
+            Self::Panicked { .. } => 848,
+            Self::Unlisted { .. } => 849,
+            Self::Folder { .. } => 850,
+        })
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Differs { .. } => "run it apart, with records of its own kind",
+            Self::Rows { .. } => "remove small objects first, or use smaller images",
+            Self::Panicked { .. } => "this is a defect worth reporting, with the file",
+            Self::Unlisted { .. } | Self::Folder { .. } => {
+                "make room on the disk, or write to another folder"
+            }
+        };
+        Some(text.to_owned())
+    }
+}

@@ -16,7 +16,7 @@ use crate::course::{Course, Listener, Setting, Task};
 use crate::error::RunFailure;
 use crate::input::Input;
 use crate::journal::Journal;
-use crate::outcome::{Done, Failure, News, Outcome, Summary, Tally};
+use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
 use crate::rooms::Constants;
@@ -409,7 +409,7 @@ impl Job {
             plan: plan.hash.clone(),
             device: plan.device.name.clone(),
             faces: plan.device.faces.clone(),
-            tally: Tally::of(records.iter().map(|done| &done.outcome)),
+            tally: tally(records.iter().map(|done| &done.outcome)),
             interrupted,
             seconds,
             mpix_per_second: pixels / 1e6 / seconds.max(1e-9),

@@ -39,8 +39,9 @@ mod unit;
 mod writing;
 
 pub use course::Listener;
-pub use error::RunFailure;
+pub use error::{RecordFault, RunFailure};
 pub use input::Input;
 pub use job::{Job, Preview, Settings};
 pub use journal::FOLDER;
-pub use outcome::{Done, Failure, News, Outcome, Summary, Tally};
+pub use outcome::{Done, Failure, News, Outcome, Summary};
+pub use warploom_watch::recording::Tally;

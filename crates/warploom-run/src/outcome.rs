@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use warploom_core::Coded;
+use warploom_watch::recording::Tally;
 
 /// Why a record has no result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -76,38 +77,18 @@ pub struct Done {
     pub outcome: Outcome,
 }
 
-/// How many records ended how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Tally {
-    /// With all results written.
-    pub ok: u64,
-    /// Done before.
-    pub skipped: u64,
-    /// Without results.
-    pub failed: u64,
-    /// Not begun, or not finished.
-    pub not_started: u64,
-}
-
-impl Tally {
-    /// Counts.
-    pub fn of<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Self {
-        let mut tally = Self::default();
-        for outcome in outcomes {
-            *match outcome {
-                Outcome::Ok { .. } => &mut tally.ok,
-                Outcome::Skipped => &mut tally.skipped,
-                Outcome::Failed(_) => &mut tally.failed,
-                Outcome::NotStarted => &mut tally.not_started,
-            } += 1;
-        }
-        tally
+/// Counts how records ended.
+pub(crate) fn tally<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Tally {
+    let mut tally = Tally::default();
+    for outcome in outcomes {
+        *match outcome {
+            Outcome::Ok { .. } => &mut tally.ok,
+            Outcome::Skipped => &mut tally.skipped,
+            Outcome::Failed(_) => &mut tally.failed,
+            Outcome::NotStarted => &mut tally.not_started,
+        } += 1;
     }
-
-    /// All of them.
-    pub fn total(self) -> u64 {
-        self.ok + self.skipped + self.failed + self.not_started
-    }
+    tally
 }
 
 /// What a run came to.

@@ -12,6 +12,7 @@ use warploom_kernels::program::to_pairs;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::course::{Course, Item, Seen};
+use crate::error::RecordFault;
 use crate::outcome::Failure;
 
 /// Where in a slot an image of a record goes.
@@ -54,7 +55,7 @@ impl Reading {
         let read = catch_unwind(AssertUnwindSafe(|| self.read(item, arrivals, bytes)));
         let read = read.unwrap_or_else(|_| {
             self.reader = RecordReader::new();
-            Err(Failure::new("reading it panicked"))
+            Err(Failure::of(&RecordFault::Panicked { doing: "reading" }))
         });
         match read {
             Err(failure) => course.lose(item.number, failure),
@@ -107,14 +108,11 @@ fn is_alike(one: &Header, other: &Header) -> bool {
 }
 
 fn differs(found: &Header, wanted: &Header) -> Failure {
-    Failure {
-        code: Some("WL0846".to_owned()),
-        reason: format!(
-            "it is {} {}, and this run was planned for {} {}",
-            found.shape, found.dtype, wanted.shape, wanted.dtype
-        ),
-        help: Some("run it apart, with records of its own kind".to_owned()),
-    }
+    let words = |of: &Header| format!("{} {}", of.shape, of.dtype);
+    Failure::of(&RecordFault::Differs {
+        found: words(found),
+        wanted: words(wanted),
+    })
 }
 
 /// What the system says of a record's files, which changes when their contents do. When it has not

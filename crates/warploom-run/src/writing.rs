@@ -11,6 +11,7 @@ use warploom_kernels::program::to_wide;
 
 use crate::content::Gathered;
 use crate::course::{Course, Item};
+use crate::error::RecordFault;
 use crate::journal::{Journal, Line};
 use crate::outcome::{Failure, Outcome};
 
@@ -62,7 +63,8 @@ impl Writing {
             Ok(())
         });
         let done = catch_unwind(work);
-        let done = done.unwrap_or_else(|_| Err(Failure::new("writing it panicked")));
+        let done =
+            done.unwrap_or_else(|_| Err(Failure::of(&RecordFault::Panicked { doing: "writing" })));
         if let Err(failure) = done {
             self.retract();
             course.lose(item.number, failure);
@@ -111,14 +113,10 @@ impl Writing {
             let lost = lost.map_err(|error| Failure::of(&error))?;
             self.files.push(item.task.files[run][at].clone());
             if lost > 0 {
-                return Err(Failure {
-                    code: Some("WL0847".to_owned()),
-                    reason: format!(
-                        "`{}` has {lost} rows more than there is room for",
-                        output.of
-                    ),
-                    help: Some("remove small objects first, or use smaller images".to_owned()),
-                });
+                return Err(Failure::of(&RecordFault::Rows {
+                    step: output.of.clone(),
+                    rows: lost,
+                }));
             }
         }
         Ok(())
@@ -141,9 +139,8 @@ impl Writing {
             };
             let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
             journal.add(&line).map_err(|error| {
-                Failure::new(format!(
-                    "it cannot be added to the list of results: {error}"
-                ))
+                let reason = error.to_string();
+                Failure::of(&RecordFault::Unlisted { reason })
             })?;
         }
         let files = std::mem::take(&mut self.files);
@@ -177,9 +174,9 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(format!(
-            "the folder {} cannot be made: {error}",
-            folder.display()
-        ))
+        Failure::of(&RecordFault::Folder {
+            path: folder.to_owned(),
+            reason: error.to_string(),
+        })
     })
 }

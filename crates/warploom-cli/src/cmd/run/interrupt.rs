@@ -12,12 +12,19 @@ pub(super) fn watch(token: &CancelToken) -> Result<(), Problem> {
     let asked = AtomicBool::new(false);
     let handler = move || {
         if asked.swap(true, Ordering::SeqCst) {
-            // What is half written has no name yet, and is removed by the next run.
-            std::process::exit(130);
+            end();
         }
         remark("interrupted: what is begun is finished; once more to end at once");
         token.cancel();
     };
     ctrlc::set_handler(handler)
         .map_err(|error| Problem::failure(format!("interrupts cannot be watched: {error}")))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asked twice: what is half written has no name yet, and the next run removes it"
+)]
+fn end() {
+    std::process::exit(130);
 }

@@ -1,0 +1,119 @@
+//! Stages for a device with memory of its own.
+
+use std::sync::Arc;
+
+use warploom_core::{CheckedDevice, QueueClass, Space};
+use warploom_plan::plan::Pool;
+use warploom_sched::{Options, Payloads, Resource, Slots, Stage, StageGraph, plan};
+
+use super::{AT_ONCE, Parts, Schedule, each, no_memory, piece, slowest, times};
+use crate::error::RunFailure;
+use crate::reading::Arrival;
+use crate::rooms::{Faces, kind, shared};
+use crate::script::Script;
+use crate::writing::Leaving;
+
+impl Parts<'_> {
+    /// The device has memory of its own: up, work and down overlap, each on its queue.
+    pub(super) fn with_copies(
+        &self,
+        faces: &Faces,
+        device: &CheckedDevice,
+        pool: &Pool,
+    ) -> Result<Schedule, RunFailure> {
+        let course = self.course;
+        let plan_of = &course.plan;
+        let scripts = (0..plan_of.variants.len())
+            .map(|at| Script::with_copies(plan_of, at, pool, faces))
+            .collect::<Result<Vec<_>, _>>()?;
+        let scripts = Arc::new(scripts);
+        let own = kind(device, pool).ok_or_else(|| no_memory(&pool.memory))?;
+        let common = shared(plan_of, pool, device, own, self.constants)?;
+        let most = |of: fn(&Script) -> u64| scripts.iter().map(of).max().unwrap_or(0).max(256);
+        let (up, down) = (most(|script| script.images), most(|script| script.results));
+        let stride = pool.slot.max(4).next_multiple_of(256);
+        let left = pool
+            .budget
+            .map(|budget| budget.saturating_sub(pool.shared + pool.loaded));
+        let depth = self.wishes.depth.unwrap_or(plan_of.memory.depth).max(1);
+        let depth = left.map_or(depth, |left| {
+            u32::try_from(left / stride)
+                .unwrap_or(u32::MAX)
+                .clamp(1, depth)
+        });
+        let batch = self.batch(stride, left, depth);
+        let mut graph = StageGraph::new();
+        let host = |name: &str, bytes: u64| {
+            let resource = Resource::new(name, Space::Pinned, bytes * batch);
+            resource.with_slots(Slots::Exactly(self.wishes.depth.unwrap_or(AT_ONCE)))
+        };
+        let images = graph.resource(host("images", up));
+        let slot = Resource::new("slot", Space::Device, stride * batch);
+        let slot = graph.resource(slot.with_slots(Slots::Exactly(depth)));
+        let results = graph.resource(host("results", down));
+        let [read_time, write_time] = self.disk_times(batch);
+        let seconds = slowest(&scripts);
+        let read = graph.stage(Stage::host("read").writes(images).taking(read_time));
+        let upload = Stage::device("upload", QueueClass::Upload)
+            .reads(images)
+            .writes(slot);
+        let upload = graph.stage(upload.taking(times(seconds[0], batch)));
+        let mut work = Stage::device("work", QueueClass::Compute).updates(slot);
+        let fetches = scripts.iter().any(Script::fetches);
+        if fetches {
+            work = work.reads(images);
+        }
+        let work = graph.stage(work.taking(times(seconds[1], batch)));
+        let download = Stage::device("download", QueueClass::Download).reads(slot);
+        let download = download.writes(results).taking(times(seconds[2], batch));
+        let download = graph.stage(download);
+        let write = graph.stage(Stage::host("write").reads(results).taking(write_time));
+        let arrivals: Vec<Vec<Arrival>> = scripts.iter().map(|s| s.arrivals.clone()).collect();
+        let leavings: Vec<Vec<Leaving>> = scripts.iter().map(|s| s.leavings.clone()).collect();
+        let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
+        let payloads = self.writing(payloads, (write, results, leavings), down);
+        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let payloads = payloads.device(upload, move |turn| {
+            let (from, to) = (turn.read(images)?, turn.write(slot)?);
+            each(&of, turn.batch(), |at, item| {
+                let (from, to) = (piece(from.slice(), at, up)?, piece(to.slice(), at, stride)?);
+                Ok(own[item.unit.variant].upload(turn.queue(), &from, &to)?)
+            })
+        });
+        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let payloads = payloads.device(work, move |turn| {
+            let lease = turn.write(slot)?;
+            let late = if fetches {
+                Some(turn.read(images)?)
+            } else {
+                None
+            };
+            each(&of, turn.batch(), |at, item| {
+                let slot = piece(lease.slice(), at, stride)?;
+                let late = late
+                    .as_ref()
+                    .map(|late| piece(late.slice(), at, up))
+                    .transpose()?;
+                let script = &own[item.unit.variant];
+                Ok(script.work(turn.queue(), late.as_ref(), &slot, common.as_ref())?)
+            })
+        });
+        let (of, own) = (Arc::clone(course), scripts);
+        let payloads = payloads.device(download, move |turn| {
+            let (from, to) = (turn.read(slot)?, turn.write(results)?);
+            each(&of, turn.batch(), |at, item| {
+                let (from, to) = (
+                    piece(from.slice(), at, stride)?,
+                    piece(to.slice(), at, down)?,
+                );
+                Ok(own[item.unit.variant].download(turn.queue(), &from, &to)?)
+            })
+        });
+        Ok(Schedule {
+            plan: plan(&graph, &Options::default())?,
+            payloads,
+            device: device.clone(),
+            batch,
+        })
+    }
+}

@@ -5,8 +5,12 @@
 
 mod base64;
 pub mod board;
+mod figures;
+mod layer;
 pub mod recording;
+mod report;
 mod trace;
 
 pub use recording::Recording;
+pub use report::report;
 pub use trace::trace;

@@ -62,8 +62,8 @@ impl<W: Write> Events<W> {
         ))
     }
 
-    pub(super) fn thread(&mut self, pid: u32, tid: u32, name: &str) -> io::Result<()> {
-        let name = Text(name);
+    pub(super) fn thread(&mut self, at: Address, name: &str) -> io::Result<()> {
+        let (Address { pid, tid }, name) = (at, Text(name));
         self.put(format_args!(
             r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":{name}}}}}"#
         ))?;

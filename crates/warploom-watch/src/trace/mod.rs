@@ -46,11 +46,11 @@ pub fn trace(recording: &Recording, out: impl Write) -> io::Result<()> {
     let tracks = Tracks::of(recording);
     let mut events = Events::begin(out)?;
     processes(recording, &tracks, &mut events)?;
-    for (span, track) in tracks.placed(recording) {
+    for (span, track) in tracks.placed() {
         let label = label(recording, &span);
         events.span(&span, recording.stage_name(span.stage), track, label)?;
     }
-    flows(recording, &tracks, &mut events)?;
+    flows(&tracks, &mut events)?;
     counters(recording, &mut events)?;
     for mark in &recording.marks {
         events.mark(mark, process(recording, mark.device))?;
@@ -80,7 +80,7 @@ fn processes<W: Write>(
         events.process(pid, &format!("{} · {}", device.label, device.name), pid)?;
     }
     for track in tracks.all() {
-        events.thread(track.pid, track.tid, &track.name(recording))?;
+        events.thread(track.at, &track.name(recording))?;
     }
     Ok(())
 }
@@ -92,12 +92,8 @@ fn label<'r>(recording: &'r Recording, span: &Span) -> Option<&'r str> {
 }
 
 /// One flow for each generation that has more than one span.
-fn flows<W: Write>(
-    recording: &Recording,
-    tracks: &Tracks,
-    events: &mut Events<W>,
-) -> io::Result<()> {
-    let mut steps: Vec<(Span, track::Address)> = tracks.placed(recording).collect();
+fn flows<W: Write>(tracks: &Tracks, events: &mut Events<W>) -> io::Result<()> {
+    let mut steps: Vec<(Span, track::Address)> = tracks.placed().collect();
     steps.retain(|(span, _)| span.count > 0);
     steps.sort_by_key(|(span, track)| (span.generation, span.begin, span.end, track.tid));
     for generation in steps.chunk_by(|(a, _), (b, _)| a.generation == b.generation) {

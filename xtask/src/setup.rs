@@ -1,4 +1,5 @@
-//! The software devices that stand in for GPUs: finding them, and getting them where apt can.
+//! The software devices that stand in for GPUs, and a browser to look at reports with: finding them, and
+//! getting them where apt can.
 //!
 //! Everything is looked for by file, never by loading a library: a driver that crashes when it is
 //! loaded must not take this program with it.
@@ -21,13 +22,14 @@ pub(crate) struct Part {
     pub(crate) found: Option<PathBuf>,
 }
 
-/// The four parts, in the order they are shown.
+/// All parts, in the order they are shown.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Parts {
     pub(crate) opencl_loader: Part,
     pub(crate) pocl: Part,
     pub(crate) vulkan_loader: Part,
     pub(crate) lavapipe: Part,
+    pub(crate) browser: Part,
 }
 
 impl Parts {
@@ -64,6 +66,12 @@ impl Parts {
                     .iter()
                     .find_map(|dir| entry(dir, "lvp", ".json")),
             },
+            browser: Part {
+                name: "Chromium",
+                package: "chromium",
+                needed_for: "opening reports in a browser",
+                found: browser(root),
+            },
         }
     }
 
@@ -71,12 +79,19 @@ impl Parts {
         Self::below(Path::new("/"))
     }
 
-    fn all(&self) -> [&Part; 4] {
+    fn all(&self) -> [&Part; 5] {
+        let [opencl_loader, pocl, vulkan_loader, lavapipe] = self.stand_ins();
+        [opencl_loader, pocl, vulkan_loader, lavapipe, &self.browser]
+    }
+
+    /// Those that devices are made of.
+    fn stand_ins(&self) -> [&Part; 4] {
         let Self {
             opencl_loader,
             pocl,
             vulkan_loader,
             lavapipe,
+            browser: _,
         } = self;
         [opencl_loader, pocl, vulkan_loader, lavapipe]
     }
@@ -86,12 +101,32 @@ impl Parts {
         all.filter(|part| part.found.is_none()).collect()
     }
 
-    /// The parts that are not there, as one clause; `None` when all are.
+    /// The stand-ins that are not there, as one clause; `None` when all are.
     pub(crate) fn complaint(&self) -> Option<String> {
-        let missing = self.missing();
-        let names: Vec<&str> = missing.iter().map(|part| part.name).collect();
-        (!names.is_empty()).then(|| format!("missing: {}", names.join(", ")))
+        complaint(&self.stand_ins())
     }
+}
+
+/// The parts that are not there, as one clause; `None` when all are.
+fn complaint(parts: &[&Part]) -> Option<String> {
+    let missing = parts.iter().filter(|part| part.found.is_none());
+    let names: Vec<&str> = missing.map(|part| part.name).collect();
+    (!names.is_empty()).then(|| format!("missing: {}", names.join(", ")))
+}
+
+/// A Chromium, under one of the names it has.
+fn browser(root: &Path) -> Option<PathBuf> {
+    let folders = ["usr/bin", "usr/local/bin", "snap/bin"];
+    let names = [
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+    ];
+    let mut files = folders
+        .iter()
+        .flat_map(|folder| names.map(|name| root.join(folder).join(name)));
+    files.find(|file| file.is_file())
 }
 
 /// Where a dynamic loader looks by itself.
@@ -138,7 +173,7 @@ fn entry(dir: &Path, start: &str, end: &str) -> Option<PathBuf> {
 pub(crate) fn run(check: bool) -> Result<ExitCode> {
     let parts = if check { Parts::installed() } else { ensure()? };
     report(&parts);
-    match parts.complaint() {
+    match complaint(&parts.all()) {
         Some(complaint) if check || is_ci() || can_install() => {
             eprintln!("error: {complaint}");
             Ok(ExitCode::FAILURE)
@@ -157,7 +192,12 @@ pub(crate) fn ensure() -> Result<Parts> {
     let packages: Vec<&str> = missing.iter().map(|part| part.package).collect();
     if can_install() {
         println!("installing {}", packages.join(" "));
-        install(&packages)?;
+        // One by one where not all can be had: none is to be missing because of another.
+        if !install(&packages)? {
+            for package in &packages {
+                install(&[package])?;
+            }
+        }
         return Ok(Parts::installed());
     }
     for part in &missing {
@@ -170,14 +210,14 @@ pub(crate) fn ensure() -> Result<Parts> {
     Ok(parts)
 }
 
-fn install(packages: &[&str]) -> Result<()> {
+fn install(packages: &[&str]) -> Result<bool> {
     // The package lists may be there already; fetching them takes longer than the installation.
-    if !apt_get(&["install", "-y", "--no-install-recommends"], packages)? {
-        println!("apt-get could not do it with the lists it has; fetching new ones");
-        apt_get(&["update"], &[])?;
-        apt_get(&["install", "-y", "--no-install-recommends"], packages)?;
+    if apt_get(&["install", "-y", "--no-install-recommends"], packages)? {
+        return Ok(true);
     }
-    Ok(())
+    println!("apt-get could not do it with the lists it has; fetching new ones");
+    apt_get(&["update"], &[])?;
+    apt_get(&["install", "-y", "--no-install-recommends"], packages)
 }
 
 fn apt_get(verb: &[&str], packages: &[&str]) -> Result<bool> {
@@ -267,10 +307,12 @@ mod tests {
                 "etc/OpenCL/vendors/pocl.icd",
                 "usr/share/vulkan/icd.d/intel_icd.x86_64.json",
                 "usr/share/vulkan/icd.d/lvp_icd.x86_64.json",
+                "usr/bin/chromium",
             ],
         );
         let parts = Parts::below(&tree.0);
         assert_eq!(parts.complaint(), None);
+        assert_eq!(complaint(&parts.all()), None);
         let lavapipe = parts.lavapipe.found.unwrap();
         assert!(lavapipe.ends_with("lvp_icd.x86_64.json"));
     }
@@ -286,8 +328,10 @@ mod tests {
             ],
         );
         let parts = Parts::below(&tree.0);
-        let complaint = parts.complaint().unwrap();
-        assert_eq!(complaint, "missing: OpenCL loader, PoCL");
+        let stand_ins = parts.complaint().unwrap();
+        assert_eq!(stand_ins, "missing: OpenCL loader, PoCL");
+        let all = complaint(&parts.all()).unwrap();
+        assert_eq!(all, "missing: OpenCL loader, PoCL, Chromium");
     }
 
     #[test]

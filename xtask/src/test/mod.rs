@@ -4,6 +4,7 @@ mod checks;
 mod cuda;
 mod files;
 mod oracle;
+mod page;
 mod report;
 mod stages;
 mod surroundings;

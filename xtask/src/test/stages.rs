@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail};
 
 use super::checks::Checks;
-use super::{Session, Stage, answers, cuda, files, oracle, surroundings};
+use super::{Session, Stage, answers, cuda, files, oracle, page, surroundings};
 use crate::artifacts::{Artifacts, Sort};
 use crate::process::{Task, Variables};
 use crate::project::Package;
@@ -85,6 +85,12 @@ pub(super) const STAGES: &[Stage] = &[
         about: "image files of other programs in ours, and ours in theirs",
         quick: false,
         run: files::stage,
+    },
+    Stage {
+        name: "report",
+        about: "reports of runs in a browser: drawn, silent, steered",
+        quick: false,
+        run: page::stage,
     },
     Stage {
         name: "no-gpu",

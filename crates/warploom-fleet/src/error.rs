@@ -111,6 +111,13 @@ impl FleetError {
             reason: reason.to_string(),
         }
     }
+
+    pub(crate) fn system(call: &'static str, reason: impl fmt::Display) -> Self {
+        Self::System {
+            call,
+            reason: reason.to_string(),
+        }
+    }
 }
 
 impl Coded for FleetError {

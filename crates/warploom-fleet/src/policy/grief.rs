@@ -28,6 +28,15 @@ impl Policy {
         }
     }
 
+    pub(super) fn held(&mut self, slot: usize) {
+        let now = self.now;
+        if let Some(state) = self.slots.get_mut(slot)
+            && let Phase::Starting { since, .. } = &mut state.phase
+        {
+            *since = now;
+        }
+    }
+
     pub(super) fn refused(
         &mut self,
         slot: usize,

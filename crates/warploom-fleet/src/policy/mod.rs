@@ -128,6 +128,7 @@ impl Policy {
         self.now = self.now.max(now);
         match input {
             Input::Ready { slot } => self.ready(slot, actions),
+            Input::Held { slot } => self.held(slot),
             Input::Refused {
                 slot,
                 why,

@@ -11,6 +11,11 @@ pub enum Input {
         /// Which slot.
         slot: usize,
     },
+    /// The slot's worker waits for its turn on the device: that is not slow starting.
+    Held {
+        /// Which slot.
+        slot: usize,
+    },
     /// The slot's worker cannot work, and will end.
     Refused {
         /// Which slot.

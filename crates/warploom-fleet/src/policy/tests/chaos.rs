@@ -41,6 +41,7 @@ fn input() -> impl Strategy<Value = Input> {
         4 => slot.prop_map(|slot| Input::Gone {
             slot, how: "gone".into(), log: String::new()
         }),
+        1 => (0_usize..5).prop_map(|slot| Input::Held { slot }),
         1 => Just(Input::Tick),
         1 => Just(Input::Drain),
         1 => Just(Input::Stop),

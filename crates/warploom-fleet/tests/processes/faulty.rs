@@ -1,0 +1,240 @@
+//! Work that goes wrong in every way there is, as it is told.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{
+    PidfdFlags, PidfdGetfdFlags, Signal, getpid, kill_process, pidfd_getfd, pidfd_open,
+};
+use serde::{Deserialize, Serialize};
+use warploom_fleet::{Assigned, Batch, Refusal, Trouble, Work};
+
+/// What goes wrong, and when.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// A folder in which workers leave marks: their process numbers, and what happens only once.
+    pub(crate) marks: PathBuf,
+    /// Microseconds that a record takes.
+    pub(crate) service: u64,
+    /// How many times slower each slot is.
+    pub(crate) slow: Vec<u64>,
+    /// Records that kill their worker, always.
+    pub(crate) poison: Vec<u64>,
+    /// Records that kill their worker the first time.
+    pub(crate) kill_once: Vec<u64>,
+    /// Records over which their worker hangs.
+    pub(crate) hang: Vec<u64>,
+    /// Records over which their worker says something senseless.
+    pub(crate) garbage: Vec<u64>,
+    /// Records that the work fails.
+    pub(crate) refuse: Vec<u64>,
+    /// Records that are left without an answer.
+    pub(crate) forget: Vec<u64>,
+    /// Records over which the work fails the whole batch.
+    pub(crate) spoil: Vec<u64>,
+    /// The largest batch that fits; 0 is any.
+    pub(crate) fits: usize,
+    /// Slots, and how often each loses its device.
+    pub(crate) sticky: Vec<(usize, usize)>,
+    /// Slots on which a probe fails so often.
+    pub(crate) failing_probes: Vec<(usize, usize)>,
+    /// Slots whose workers do not start.
+    pub(crate) broken: Vec<usize>,
+    /// Slots whose workers see another device.
+    pub(crate) elsewhere: Vec<usize>,
+    /// Do workers survive SIGTERM?
+    pub(crate) ignore_term: bool,
+    /// Does every worker start a process of its own that never ends?
+    pub(crate) helper: bool,
+    /// How long answers are, in bytes; 0 is as long as the record.
+    pub(crate) answer: usize,
+    /// Of a thousand batches, how many end in a kill, a hang, no memory, a lost device; and the seed.
+    pub(crate) chances: Option<([u64; 4], u64)>,
+}
+
+/// The work.
+pub(crate) struct Faulty {
+    plan: Plan,
+    slot: usize,
+    device: String,
+    random: u64,
+}
+
+impl Faulty {
+    /// True the first `times` that this is asked about `name`, by whatever process.
+    fn happens(&self, name: &str, times: usize) -> bool {
+        let mut tries = (0..times).map(|time| self.plan.marks.join(format!("{name}.{time}")));
+        tries.any(|path| File::create_new(path).is_ok())
+    }
+
+    fn chance(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % 1000
+    }
+
+    fn random_trouble(&mut self, records: usize) -> Result<(), Trouble> {
+        let Some(([kill, hang, memory, lost], _)) = self.plan.chances else {
+            return Ok(());
+        };
+        let dice = self.chance();
+        if dice < kill {
+            die();
+        } else if dice < kill + hang {
+            sleep_for_ever();
+        } else if dice < kill + hang + memory {
+            // A record that does not fit alone fails for good, which no good record should by chance.
+            if records > 1 {
+                return Err(Trouble::OutOfMemory { asked: 0 });
+            }
+        } else if dice < kill + hang + memory + lost {
+            return Err(Trouble::DeviceLost("by chance".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Work for Faulty {
+    fn init(assigned: &Assigned) -> Result<Self, Refusal> {
+        let plan: Plan = postcard::from_bytes(&assigned.setup)
+            .map_err(|error| Refusal::Failed(error.to_string()))?;
+        let pid = std::process::id();
+        fs::create_dir_all(plan.marks.join("pids")).expect("a folder for marks");
+        fs::write(plan.marks.join("pids").join(pid.to_string()), "").expect("a mark");
+        eprintln!("worker {pid} on {}", assigned.device);
+        if plan.broken.contains(&assigned.slot) {
+            return Err(Refusal::Failed("the driver is not there".into()));
+        }
+        let seen = if plan.elsewhere.contains(&assigned.slot) {
+            "gpu-of-another".to_owned()
+        } else {
+            assigned.device.clone()
+        };
+        assigned.check(&[seen])?;
+        if plan.ignore_term {
+            let flag = std::sync::Arc::default();
+            signal_hook::flag::register(signal_hook::consts::SIGTERM, flag).expect("a handler");
+        }
+        if plan.helper {
+            let mut helper = Command::new("sleep");
+            #[expect(clippy::zombie_processes, reason = "it has to be left behind")]
+            let helper = helper.arg("1000").spawn().expect("a helper");
+            fs::write(plan.marks.join("pids").join(helper.id().to_string()), "").expect("a mark");
+        }
+        let seed = plan.chances.map_or(1, |(_, seed)| seed);
+        Ok(Self {
+            slot: assigned.slot,
+            device: assigned.device.clone(),
+            random: (seed ^ u64::from(pid)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            plan,
+        })
+    }
+
+    fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble> {
+        let sticky = self.plan.sticky.iter().find(|(slot, _)| *slot == self.slot);
+        if let Some(&(slot, times)) = sticky
+            && self.happens(&format!("sticky-{slot}"), times)
+        {
+            return Err(Trouble::DeviceLost("illegal access".into()));
+        }
+        if self.plan.fits > 0 && batch.len() > self.plan.fits {
+            let asked = batch.len() as u64;
+            return Err(Trouble::OutOfMemory { asked });
+        }
+        self.random_trouble(batch.len())?;
+        let slow = self.plan.slow.get(self.slot).copied().unwrap_or(1);
+        for (place, (record, body)) in batch.records().enumerate() {
+            if self.plan.poison.contains(&record) {
+                eprintln!("record {record} is poison");
+                die();
+            }
+            if self.plan.kill_once.contains(&record) && self.happens(&format!("kill-{record}"), 1) {
+                die();
+            }
+            if self.plan.hang.contains(&record) {
+                sleep_for_ever();
+            }
+            if self.plan.garbage.contains(&record) {
+                talk_nonsense();
+            }
+            if self.plan.spoil.contains(&record) {
+                return Err(Trouble::Failed(format!("record {record} spoils its batch")));
+            }
+            if self.plan.service > 0 {
+                thread::sleep(Duration::from_micros(self.plan.service * slow));
+            }
+            if self.plan.refuse.contains(&record) {
+                batch.failed(place, format!("record {record} is not an image"));
+            } else if !self.plan.forget.contains(&record) {
+                batch.done(place, &answer(record, body, self.plan.answer));
+            }
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self) -> Result<(), Refusal> {
+        let failing = self.plan.failing_probes.iter();
+        let failing = failing.clone().find(|(slot, _)| *slot == self.slot);
+        if let Some(&(slot, times)) = failing
+            && self.happens(&format!("probe-{slot}"), times)
+        {
+            return Err(Refusal::Failed(format!("{} is still sick", self.device)));
+        }
+        Ok(())
+    }
+}
+
+/// What comes out for a record, whoever does it: bytes that depend on all of it.
+pub(crate) fn answer(record: u64, body: &[u8], length: usize) -> Vec<u8> {
+    let mut state = record.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
+    for &byte in body {
+        state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let length = if length == 0 {
+        body.len().max(8)
+    } else {
+        length
+    };
+    let words = (0..length.div_ceil(8) as u64).flat_map(|word| {
+        let mixed = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        (mixed ^ (mixed >> 33)).to_le_bytes()
+    });
+    words.take(length).collect()
+}
+
+fn die() -> ! {
+    let _ = kill_process(getpid(), Signal::KILL);
+    sleep_for_ever()
+}
+
+fn sleep_for_ever() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// Writes rubbish into the socket to the coordinator, as only a broken worker could.
+fn talk_nonsense() -> ! {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).expect("ourselves");
+    for entry in fs::read_dir("/proc/self/fd")
+        .expect("our descriptors")
+        .flatten()
+    {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        if target.to_string_lossy().starts_with("socket:") {
+            let number = entry
+                .file_name()
+                .to_string_lossy()
+                .parse()
+                .expect("a number");
+            let socket = pidfd_getfd(&own, number, PidfdGetfdFlags::empty()).expect("a copy");
+            let _ = File::from(socket).write_all(b"\xff\xff\xff\xffrubbish");
+        }
+    }
+    sleep_for_ever()
+}

@@ -9,5 +9,6 @@ mod detection;
 mod kernels;
 mod leases;
 mod plans;
+mod runs;
 mod same_bytes;
 mod together;

@@ -133,6 +133,9 @@ pub(crate) struct Run {
     /// Give up when nothing happens for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) patience: u64,
+    /// Write what happened when, for Perfetto: a track for each queue and thread.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Tell on stdout as JSON what became of every record.
     #[arg(long)]
     pub(crate) json: bool,

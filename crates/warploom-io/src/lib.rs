@@ -35,6 +35,7 @@ mod sink;
 mod source;
 mod store;
 mod table;
+mod thumbnail;
 mod tiff;
 mod zarr;
 
@@ -52,6 +53,7 @@ pub use sink::{
 };
 pub use source::{Choice, Source};
 pub use table::{Column, Table, Values};
+pub use thumbnail::thumbnail;
 
 use std::path::Path;
 

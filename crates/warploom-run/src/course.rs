@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use warploom_core::Axis;
 use warploom_io::Header;
@@ -12,6 +12,7 @@ use warploom_io::records::Record;
 use warploom_plan::ExecutionPlan;
 
 use crate::outcome::{Done, Failure, News, Outcome};
+use crate::recorder::Recorder;
 use crate::unit::Unit;
 
 /// Whoever wants to know how a run goes on.
@@ -42,10 +43,10 @@ pub(crate) struct Course {
     pub(crate) header: Header,
     pub(crate) output: PathBuf,
     pub(crate) recipe: String,
-    begun: Instant,
+    pub(crate) recorder: Arc<Recorder>,
     lost: Vec<AtomicBool>,
     seen: Mutex<BTreeMap<usize, Seen>>,
-    ended: Mutex<BTreeMap<usize, Outcome>>,
+    ended: Mutex<BTreeMap<usize, (Outcome, Duration)>>,
     listener: Listener,
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Setting {
     pub(crate) header: Header,
     pub(crate) output: PathBuf,
     pub(crate) recipe: String,
-    pub(crate) begun: Instant,
+    pub(crate) recorder: Arc<Recorder>,
     pub(crate) listener: Listener,
 }
 
@@ -88,7 +89,7 @@ impl Course {
             header,
             output,
             recipe,
-            begun,
+            recorder,
             listener,
         } = setting;
         Self {
@@ -99,7 +100,7 @@ impl Course {
             header,
             output,
             recipe,
-            begun,
+            recorder,
             seen: Mutex::default(),
             ended: Mutex::default(),
             listener,
@@ -157,22 +158,19 @@ impl Course {
             record: of.record.id().to_owned(),
             outcome: outcome.clone(),
         };
+        let at = self.recorder.now();
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.insert(task, outcome);
+        ended.insert(task, (outcome, at));
         drop(ended);
         (self.listener)(News::Ended {
             index: of.index,
             done,
-            at: self.elapsed(),
+            at,
         });
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    /// What became of the tasks so far.
-    pub(crate) fn outcomes(&self) -> BTreeMap<usize, Outcome> {
+    /// What became of the tasks so far, and when.
+    pub(crate) fn outcomes(&self) -> BTreeMap<usize, (Outcome, Duration)> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         ended.clone()
     }

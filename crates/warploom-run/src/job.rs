@@ -5,73 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warploom_core::{CancelToken, LeaseRequest, Registry, Status};
-use warploom_io::records::{OutputNames, RecordReader};
+use warploom_core::{Registry, Status};
+use warploom_io::records::RecordReader;
 use warploom_plan::pipeline::Math;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
-use warploom_sched::{Pipeline as Stages, RunError, RunOptions, StageError, Threads};
+use warploom_sched::{RunError, StageError};
 
-use crate::content::Gathered;
-use crate::course::{Course, Listener, Setting, Task};
+use crate::attempt::attempt;
+use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::input::Input;
 use crate::journal::Journal;
 use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
+use crate::recorder::Recorder;
+use crate::recording::Recorded;
 use crate::rooms::Constants;
-use crate::stages::{Parts, Schedule, Wishes};
+use crate::settings::Settings;
 use crate::unit::units;
-
-/// How a job is run.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct Settings {
-    /// What the compiler is told: devices, budget, depth.
-    pub plan: Options,
-    /// Units of a generation; small ones go several at a time if nothing is said.
-    pub batch: Option<u64>,
-    /// Leave out records that an earlier run has done.
-    pub resume: bool,
-    /// Go on with another device when one is lost, where the results are the same bits.
-    pub failover: bool,
-    /// The longest that nothing may happen.
-    pub patience: Duration,
-    /// The longest to wait for a device that others use.
-    pub lease: Duration,
-    /// Look at every use of every slot.
-    pub check_races: bool,
-    /// What calls it off.
-    pub cancel: CancelToken,
-    /// Who wants to know how it goes on.
-    pub listener: Listener,
-}
-
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("plan", &self.plan)
-            .field("batch", &self.batch)
-            .field("resume", &self.resume)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            plan: Options::default(),
-            batch: None,
-            resume: false,
-            failover: true,
-            patience: Duration::from_mins(10),
-            lease: Duration::from_hours(24),
-            check_races: cfg!(debug_assertions),
-            cancel: CancelToken::new(),
-            listener: Arc::new(|_| {}),
-        }
-    }
-}
 
 /// A pipeline, what it is to work on, and where the results go.
 #[derive(Debug)]
@@ -136,7 +88,9 @@ impl Job {
         if settings.resume && self.output.exists() {
             let journal = Journal::open(&self.output)?;
             let constants = Constants::read(&plan, &self.folder)?;
-            let course = self.course(&plan, tasks.clone(), &constants, settings, Instant::now());
+            let recorder = Recorder::new(Instant::now(), false, tasks.len());
+            let recorder = Arc::new(recorder);
+            let course = self.course(&plan, tasks.clone(), &constants, settings, &recorder);
             skipped = done_before(&course, &journal).len() as u64;
         }
         let records = tasks.into_iter().map(|task| {
@@ -150,84 +104,13 @@ impl Job {
         })
     }
 
-    /// Every record with the names of its files, which are checked: each has a place of its own, and
-    /// its format can hold it.
-    fn tasks(&self, plan: &ExecutionPlan) -> Result<Vec<Task>, RunFailure> {
-        let units = units(plan);
-        let planes = usize::try_from(plan.record.planes.max(1)).unwrap_or(usize::MAX);
-        let runs: Vec<_> = units.iter().step_by(planes).copied().collect();
-        let mut names: Vec<Vec<OutputNames>> = Vec::new();
-        for run in &runs {
-            let variant = &plan.variants[run.variant];
-            let mut list = Vec::new();
-            for output in &variant.outputs {
-                let fallback = format!("{{record}}-{}.npy", output.of);
-                list.push(OutputNames::new(
-                    output.file.as_deref().unwrap_or(&fallback),
-                )?);
-            }
-            names.push(list);
-        }
-        let mut taken: BTreeMap<String, String> = BTreeMap::new();
-        let mut tasks = Vec::new();
-        for (index, record) in self.input.records.iter().enumerate() {
-            let mut files = Vec::new();
-            for (run, names) in runs.iter().zip(&names) {
-                let channel = run.channel.and_then(|at| plan.record.channels.get(at));
-                let words: Vec<(&str, &str)> = channel
-                    .iter()
-                    .map(|name| ("channel", name.as_str()))
-                    .collect();
-                let mut list = Vec::new();
-                for name in names {
-                    let path = name.path_with(record, &words)?;
-                    let key = path.to_string_lossy().to_lowercase();
-                    if let Some(other) = taken.insert(key, record.id().to_owned()) {
-                        return Err(RunFailure::Output {
-                            path: self.output.clone(),
-                            what: format!(
-                                "{} would hold results of both `{other}` and `{}`",
-                                path.display(),
-                                record.id()
-                            ),
-                        });
-                    }
-                    list.push(path);
-                }
-                files.push(list);
-            }
-            tasks.push(Task {
-                index,
-                record: record.clone(),
-                files,
-            });
-        }
-        // In a folder that is there already, or the question would be about folders.
-        let mut there = self.output.ancestors().filter(|folder| folder.is_dir());
-        let there = there.next().unwrap_or(Path::new("."));
-        if let Some(task) = tasks.first() {
-            for (run, files) in runs.iter().zip(&task.files) {
-                let variant = &plan.variants[run.variant];
-                for (output, file) in variant.outputs.iter().zip(files) {
-                    if let Some(value) = variant.value(&output.value) {
-                        let spacing = self.input.header.spacing;
-                        let gathered = Gathered::new(value, plan.record.planes, spacing);
-                        let name = file.file_name().unwrap_or_default();
-                        gathered.check(&there.join(name))?;
-                    }
-                }
-            }
-        }
-        Ok(tasks)
-    }
-
     fn course(
         &self,
         plan: &ExecutionPlan,
         tasks: Vec<Task>,
         constants: &Constants,
         settings: &Settings,
-        begun: Instant,
+        recorder: &Arc<Recorder>,
     ) -> Course {
         Course::new(Setting {
             units: units(plan),
@@ -236,7 +119,7 @@ impl Job {
             output: self.output.clone(),
             recipe: recipe::fingerprint(plan, &constants.prints),
             plan: Arc::new(plan.clone()),
-            begun,
+            recorder: Arc::clone(recorder),
             listener: Arc::clone(&settings.listener),
         })
     }
@@ -256,7 +139,9 @@ impl Job {
         self.clean(&tasks);
         let begun = Instant::now();
         let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
-        let course = self.course(&plan, tasks.clone(), &constants, settings, begun);
+        let recorder = Arc::new(Recorder::new(begun, settings.record, tasks.len()));
+        let mut recording = Recorded::new(self, &plan, settings.record);
+        let course = self.course(&plan, tasks.clone(), &constants, settings, &recorder);
         if settings.resume {
             for number in done_before(&course, &journal) {
                 outcomes[number] = Outcome::Skipped;
@@ -280,17 +165,21 @@ impl Job {
             device: plan.device.name.clone(),
         });
         let mut changes = Vec::new();
+        let mut times = BTreeMap::new();
         let mut interrupted = false;
         loop {
             let open = left(&outcomes);
             if open.is_empty() {
                 break;
             }
-            let course = self.course(&plan, open, &constants, settings, begun);
+            let course = self.course(&plan, open, &constants, settings, &recorder);
             let course = Arc::new(course);
-            let ended = attempt(&course, &journal, &constants, registry, settings);
-            for (task, outcome) in course.outcomes() {
-                outcomes[course.tasks[task].index] = outcome;
+            let (ended, trail) = attempt(&course, &journal, &constants, registry, settings);
+            recording.add(&course, recorder.take(), trail);
+            for (task, (outcome, at)) in course.outcomes() {
+                let index = course.tasks[task].index;
+                outcomes[index] = outcome;
+                times.insert(index, at);
             }
             let failure = match ended {
                 Ok(()) => break,
@@ -311,11 +200,15 @@ impl Job {
                 changes.push(failure.to_string());
                 break;
             };
+            recording.mark(recorder.now(), &change);
             (settings.listener)(News::Changed(change.clone()));
             changes.push(change);
             plan = next;
         }
-        Ok(self.summary(&plan, outcomes, begun.elapsed(), interrupted, changes))
+        let took = begun.elapsed();
+        let mut summary = self.summary(&plan, outcomes, took, interrupted, changes);
+        summary.recording = recording.finish(&summary, took, &times);
+        Ok(summary)
     }
 
     /// Removes what killed runs left half written, where this one will write.
@@ -415,6 +308,7 @@ impl Job {
             mpix_per_second: pixels / 1e6 / seconds.max(1e-9),
             changes,
             records,
+            recording: None,
         }
     }
 
@@ -422,55 +316,6 @@ impl Job {
     pub fn output(&self) -> &Path {
         &self.output
     }
-}
-
-/// Works on what is left, on one plan's devices.
-fn attempt(
-    course: &Arc<Course>,
-    journal: &Arc<Mutex<Journal>>,
-    constants: &Constants,
-    registry: &Registry,
-    settings: &Settings,
-) -> Result<(), RunFailure> {
-    let plan = &course.plan;
-    let cards = std::iter::once(&plan.device).chain(&plan.others);
-    let mut leases = Vec::new();
-    for card in cards {
-        let pools = plan.memory.pools.iter();
-        let own = pools.filter(|pool| card.faces.contains(&pool.device));
-        let bytes = own.map(|pool| pool.total).sum();
-        let request = LeaseRequest::new(1, bytes)
-            .on([card.name.as_str()])
-            .within(settings.lease)
-            .cancelled_by(&settings.cancel)
-            .label(&plan.pipeline);
-        leases.push(registry.lease(&request)?);
-    }
-    let wishes = Wishes {
-        depth: settings.plan.depth,
-        batch: settings.batch,
-    };
-    let parts = Parts {
-        course,
-        journal,
-        constants,
-        registry,
-        wishes: &wishes,
-    };
-    let Schedule {
-        plan,
-        payloads,
-        device,
-        batch,
-    } = parts.schedule()?;
-    tracing::debug!(schedule = %plan.explanation(), "stages");
-    let options = RunOptions::of(course.items(), batch)
-        .with_patience(settings.patience)
-        .with_race_check(settings.check_races)
-        .cancelled_by(&settings.cancel);
-    let mut stages = Stages::start(&plan, &device, payloads, Threads::new(), options)?;
-    stages.run()?;
-    Ok(())
 }
 
 /// The tasks of which the results are there already, made of the same pixels by the same work.

@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod attempt;
 pub mod content;
 mod course;
 mod errand;
@@ -32,16 +33,21 @@ mod journal;
 mod outcome;
 mod reading;
 mod recipe;
+mod recorder;
+mod recording;
 mod rooms;
 mod script;
+mod settings;
 mod stages;
+mod tasks;
 mod unit;
 mod writing;
 
 pub use course::Listener;
 pub use error::{RecordFault, RunFailure};
 pub use input::Input;
-pub use job::{Job, Preview, Settings};
+pub use job::{Job, Preview};
 pub use journal::FOLDER;
 pub use outcome::{Done, Failure, News, Outcome, Summary};
+pub use settings::Settings;
 pub use warploom_watch::recording::Tally;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use warploom_core::Coded;
+use warploom_watch::Recording;
 use warploom_watch::recording::Tally;
 
 /// Why a record has no result.
@@ -115,6 +116,9 @@ pub struct Summary {
     pub changes: Vec<String>,
     /// Every record, in order.
     pub records: Vec<Done>,
+    /// What happened when, where it was asked for.
+    #[serde(skip)]
+    pub recording: Option<Recording>,
 }
 
 impl Summary {

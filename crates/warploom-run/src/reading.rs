@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use warploom_core::DType;
 use warploom_io::records::{Record, RecordReader};
-use warploom_io::{FileError, Header};
+use warploom_io::{FileError, Header, thumbnail};
 use warploom_kernels::program::to_pairs;
+use warploom_watch::recording::Picture;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::course::{Course, Item, Seen};
 use crate::error::RecordFault;
 use crate::outcome::Failure;
+
+/// How wide and high pictures are at most.
+pub(crate) const PIXELS: u32 = 192;
 
 /// Where in a slot an image of a record goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +51,7 @@ impl Reading {
         let item = course.item(number);
         if item.place == 0 {
             self.content = Xxh3::new();
+            course.recorder.begin(item.number);
         }
         if course.is_lost(item) {
             return;
@@ -95,11 +100,29 @@ impl Reading {
             let read = self.reader.read_into(&part, place);
             read.map_err(|error: FileError| Failure::of(&error))?;
             self.content.update(place);
+            if item.place == 0 && course.recorder.is_pictured(item.number) {
+                picture(&course, item.number, place);
+            }
             if arrival.pairs && course.header.dtype == DType::F64 {
                 to_pairs(place);
             }
         }
         Ok(())
+    }
+}
+
+/// Takes the picture of a record's first plane, before anything is done to it.
+fn picture(course: &Course, task: usize, bytes: &[u8]) {
+    let [_, height, width] = course.plan.record.dims;
+    let dtype = course.header.dtype;
+    let plane = usize::try_from(height * width * dtype.bytes()).unwrap_or(usize::MAX);
+    let Some(plane) = bytes.get(..plane) else {
+        return;
+    };
+    if let Some(picture) = thumbnail(dtype, height, width, plane, PIXELS) {
+        course.recorder.picture(task, |all| {
+            all.before.get_or_insert(Picture(picture));
+        });
     }
 }
 

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use warploom_core::DType;
+use warploom_io::thumbnail;
 use warploom_kernels::program::to_wide;
+use warploom_plan::plan::{Form, PlanValue};
+use warploom_watch::recording::Picture;
 
 use crate::content::Gathered;
 use crate::course::{Course, Item};
 use crate::error::RecordFault;
 use crate::journal::{Journal, Line};
 use crate::outcome::{Failure, Outcome};
+use crate::reading::PIXELS;
 
 /// Where in a slot a result is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,6 +109,9 @@ impl Writing {
             } else {
                 one
             };
+            if course.recorder.is_pictured(item.number) {
+                picture(&course, item.number, (&output.of, value), whole);
+            }
             let path = &item.task.files[run][at];
             let gathered = Gathered::new(value, planes, course.header.spacing);
             let path = course.output.join(path);
@@ -159,6 +166,23 @@ impl Writing {
                 fs::remove_file(&path)
             };
         }
+    }
+}
+
+/// Takes the picture of the first plane of a result.
+fn picture(course: &Course, task: usize, (label, value): (&str, &PlanValue), bytes: &[u8]) {
+    let Form::Image { dims, .. } = value.form else {
+        return;
+    };
+    let [_, height, width] = dims;
+    let plane = usize::try_from(height * width * value.dtype.bytes()).unwrap_or(usize::MAX);
+    let Some(plane) = bytes.get(..plane) else {
+        return;
+    };
+    if let Some(picture) = thumbnail(value.dtype, height, width, plane, PIXELS) {
+        course.recorder.picture(task, |all| {
+            all.after.push((label.to_owned(), Picture(picture)));
+        });
     }
 }
 

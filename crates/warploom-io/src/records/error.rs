@@ -97,8 +97,12 @@ impl Coded for RecordError {
             Self::Ambiguous { .. } => {
                 "say more, as with `{site:d}` for digits, or with the text between fields".into()
             }
-            Self::Clash { .. } => "add a field to the name that tells them apart, or `{id}`".into(),
-            Self::Field { known, .. } if known.is_empty() => "records here have only `{id}`".into(),
+            Self::Clash { .. } => {
+                "add a field to the name that tells them apart, or `{record}`".into()
+            }
+            Self::Field { known, .. } if known.is_empty() => {
+                "records here have only `{record}`".into()
+            }
             Self::Field { known, .. } => format!("there are {}", known.join(", ")),
             Self::Incomplete { .. } => {
                 "add what is missing, or take those records out of the input".into()

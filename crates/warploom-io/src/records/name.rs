@@ -198,7 +198,7 @@ impl OutputNames {
 fn known(record: &Record, words: &[(&str, &str)]) -> Vec<String> {
     let fields = record.fields().iter().map(|(name, _)| format!("`{name}`"));
     let words = words.iter().map(|(word, _)| format!("`{word}`"));
-    fields.chain(["`id`".into()]).chain(words).collect()
+    fields.chain(["`record`".into()]).chain(words).collect()
 }
 
 #[cfg(test)]

@@ -63,22 +63,25 @@ impl Parts<'_> {
         let variants = plan_of.variants.len();
         let arrivals = vec![arrivals; variants];
         let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
-        let payloads = self.writing(payloads, (write, results, leavings), down);
+        let payloads = self.writing(payloads, (write, results, leavings), down, &host);
         let payloads = payloads.host(work, move |turn| {
             let item = of.item(turn.batch().first);
             if of.is_lost(item) {
                 return Ok(());
             }
             let mut done = Ok(());
-            turn.read(images, |images| {
-                let lent = turn.write(results, |results| {
-                    done = errand.run(item.unit.variant, images, results);
-                });
-                if let (Err(error), Ok(())) = (lent, &done) {
-                    done = Err(RunFailure::Foreign {
-                        what: error.to_string(),
+            let recorder = Arc::clone(&of.recorder);
+            recorder.host("work", turn.batch(), || {
+                turn.read(images, |images| {
+                    let lent = turn.write(results, |results| {
+                        done = errand.run(item.unit.variant, images, results);
                     });
-                }
+                    if let (Err(error), Ok(())) = (lent, &done) {
+                        done = Err(RunFailure::Foreign {
+                            what: error.to_string(),
+                        });
+                    }
+                })
             })?;
             done.map_err(|error| match error {
                 RunFailure::Device(error) => StageError::Device(error),

@@ -54,14 +54,17 @@ impl Parts<'_> {
         let arrivals: Vec<Vec<Arrival>> = scripts.iter().map(|s| s.arrivals.clone()).collect();
         let leavings: Vec<Vec<Leaving>> = scripts.iter().map(|s| s.leavings.clone()).collect();
         let payloads = self.reading(Payloads::new(), (read, slot, arrivals), stride);
-        let payloads = self.writing(payloads, (write, slot, leavings), stride);
+        let payloads = self.writing(payloads, (write, slot, leavings), stride, device);
         let of = Arc::clone(course);
+        let mut lane = self.lane("work", device);
         let payloads = payloads.device(work, move |turn| {
-            let lease = turn.write(slot)?;
-            each(&of, turn.batch(), |at, item| {
-                let slot = piece(lease.slice(), at, stride)?;
-                let script = &scripts[item.unit.variant];
-                Ok(script.work(turn.queue(), None, &slot, common.as_ref())?)
+            lane.around(turn, |turn| {
+                let lease = turn.write(slot)?;
+                each(&of, turn.batch(), |at, item| {
+                    let slot = piece(lease.slice(), at, stride)?;
+                    let script = &scripts[item.unit.variant];
+                    Ok(script.work(turn.queue(), None, &slot, common.as_ref())?)
+                })
             })
         });
         Ok(Schedule {

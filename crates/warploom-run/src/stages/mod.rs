@@ -14,6 +14,7 @@ use crate::course::{Course, Item};
 use crate::error::RunFailure;
 use crate::journal::Journal;
 use crate::reading::{Arrival, Reading};
+use crate::recorder::{Ahead, DeviceLane};
 use crate::rooms::{Constants, Faces, kind};
 use crate::script::{Script, is_scriptable};
 use crate::writing::{Leaving, Writing};
@@ -98,11 +99,13 @@ impl Parts<'_> {
         let mut reading = Reading::new(Arc::clone(self.course));
         payloads.host(stage, move |turn| {
             let batch = turn.batch();
-            turn.write(resource, |bytes| {
-                for (at, number) in numbers(batch) {
-                    let variant = course.item(number).unit.variant;
-                    reading.fill(number, &arrivals[variant], cut_mut(bytes, at, stride));
-                }
+            course.recorder.host("read", batch, || {
+                turn.write(resource, |bytes| {
+                    for (at, number) in numbers(batch) {
+                        let variant = course.item(number).unit.variant;
+                        reading.fill(number, &arrivals[variant], cut_mut(bytes, at, stride));
+                    }
+                })
             })
         })
     }
@@ -112,18 +115,29 @@ impl Parts<'_> {
         payloads: Payloads,
         (stage, resource, leavings): (StageId, ResourceId, Vec<Vec<Leaving>>),
         stride: u64,
+        device: &CheckedDevice,
     ) -> Payloads {
+        let device = device.clone();
         let course = Arc::clone(self.course);
         let mut writing = Writing::new(Arc::clone(self.course), Arc::clone(self.journal));
         payloads.host(stage, move |turn| {
             let batch = turn.batch();
-            turn.read(resource, |bytes| {
-                for (at, number) in numbers(batch) {
-                    let variant = course.item(number).unit.variant;
-                    writing.take(number, &leavings[variant], cut(bytes, at, stride));
-                }
+            course.recorder.weigh(&device);
+            course.recorder.host("write", batch, || {
+                turn.read(resource, |bytes| {
+                    for (at, number) in numbers(batch) {
+                        let variant = course.item(number).unit.variant;
+                        writing.take(number, &leavings[variant], cut(bytes, at, stride));
+                    }
+                })
             })
         })
+    }
+
+    /// Whoever notes when a stage on the device was at work.
+    fn lane(&self, stage: &'static str, device: &CheckedDevice) -> DeviceLane {
+        let recorder = &self.course.recorder;
+        DeviceLane::new(recorder, stage, Ahead::measured(device, recorder))
     }
 
     /// What reading and writing a generation should take.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use warploom_core::{CheckedDevice, QueueClass, Space};
+use warploom_core::{CheckedDevice, QueueClass, Slice, Space};
 use warploom_plan::plan::Pool;
-use warploom_sched::{Options, Payloads, Resource, Slots, Stage, StageGraph, plan};
+use warploom_sched::{
+    Options, Payloads, Resource, ResourceId, Slots, Stage, StageGraph, StageId, plan,
+};
 
 use super::{AT_ONCE, Parts, Schedule, each, no_memory, piece, slowest, times};
 use crate::error::RunFailure;
@@ -12,6 +14,16 @@ use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
 use crate::script::Script;
 use crate::writing::Leaving;
+
+/// Stages on the device and what they work with: images, slots and results, with the bytes of a unit
+/// in each.
+struct OnDevice {
+    stages: [StageId; 3],
+    resources: [ResourceId; 3],
+    strides: [u64; 3],
+    scripts: Arc<Vec<Script>>,
+    common: Option<Slice>,
+}
 
 impl Parts<'_> {
     /// The device has memory of its own: up, work and down overlap, each on its queue.
@@ -59,8 +71,7 @@ impl Parts<'_> {
             .writes(slot);
         let upload = graph.stage(upload.taking(times(seconds[0], batch)));
         let mut work = Stage::device("work", QueueClass::Compute).updates(slot);
-        let fetches = scripts.iter().any(Script::fetches);
-        if fetches {
+        if scripts.iter().any(Script::fetches) {
             work = work.reads(images);
         }
         let work = graph.stage(work.taking(times(seconds[1], batch)));
@@ -71,49 +82,79 @@ impl Parts<'_> {
         let arrivals: Vec<Vec<Arrival>> = scripts.iter().map(|s| s.arrivals.clone()).collect();
         let leavings: Vec<Vec<Leaving>> = scripts.iter().map(|s| s.leavings.clone()).collect();
         let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
-        let payloads = self.writing(payloads, (write, results, leavings), down);
-        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
-        let payloads = payloads.device(upload, move |turn| {
-            let (from, to) = (turn.read(images)?, turn.write(slot)?);
-            each(&of, turn.batch(), |at, item| {
-                let (from, to) = (piece(from.slice(), at, up)?, piece(to.slice(), at, stride)?);
-                Ok(own[item.unit.variant].upload(turn.queue(), &from, &to)?)
-            })
-        });
-        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
-        let payloads = payloads.device(work, move |turn| {
-            let lease = turn.write(slot)?;
-            let late = if fetches {
-                Some(turn.read(images)?)
-            } else {
-                None
-            };
-            each(&of, turn.batch(), |at, item| {
-                let slot = piece(lease.slice(), at, stride)?;
-                let late = late
-                    .as_ref()
-                    .map(|late| piece(late.slice(), at, up))
-                    .transpose()?;
-                let script = &own[item.unit.variant];
-                Ok(script.work(turn.queue(), late.as_ref(), &slot, common.as_ref())?)
-            })
-        });
-        let (of, own) = (Arc::clone(course), scripts);
-        let payloads = payloads.device(download, move |turn| {
-            let (from, to) = (turn.read(slot)?, turn.write(results)?);
-            each(&of, turn.batch(), |at, item| {
-                let (from, to) = (
-                    piece(from.slice(), at, stride)?,
-                    piece(to.slice(), at, down)?,
-                );
-                Ok(own[item.unit.variant].download(turn.queue(), &from, &to)?)
-            })
-        });
+        let payloads = self.writing(payloads, (write, results, leavings), down, device);
+        let on_device = OnDevice {
+            stages: [upload, work, download],
+            resources: [images, slot, results],
+            strides: [up, stride, down],
+            scripts,
+            common,
+        };
+        let payloads = self.on_device(payloads, on_device, device);
         Ok(Schedule {
             plan: plan(&graph, &Options::default())?,
             payloads,
             device: device.clone(),
             batch,
+        })
+    }
+
+    /// What the stages on the device enqueue.
+    fn on_device(&self, payloads: Payloads, of: OnDevice, device: &CheckedDevice) -> Payloads {
+        let course = self.course;
+        let OnDevice {
+            stages: [upload, work, download],
+            resources: [images, slot, results],
+            strides: [up, stride, down],
+            scripts,
+            common,
+        } = of;
+        let fetches = scripts.iter().any(Script::fetches);
+        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let mut lane = self.lane("upload", device);
+        let payloads = payloads.device(upload, move |turn| {
+            lane.around(turn, |turn| {
+                let (from, to) = (turn.read(images)?, turn.write(slot)?);
+                each(&of, turn.batch(), |at, item| {
+                    let (from, to) = (piece(from.slice(), at, up)?, piece(to.slice(), at, stride)?);
+                    Ok(own[item.unit.variant].upload(turn.queue(), &from, &to)?)
+                })
+            })
+        });
+        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let mut lane = self.lane("work", device);
+        let payloads = payloads.device(work, move |turn| {
+            lane.around(turn, |turn| {
+                let lease = turn.write(slot)?;
+                let late = if fetches {
+                    Some(turn.read(images)?)
+                } else {
+                    None
+                };
+                each(&of, turn.batch(), |at, item| {
+                    let slot = piece(lease.slice(), at, stride)?;
+                    let late = late
+                        .as_ref()
+                        .map(|late| piece(late.slice(), at, up))
+                        .transpose()?;
+                    let script = &own[item.unit.variant];
+                    Ok(script.work(turn.queue(), late.as_ref(), &slot, common.as_ref())?)
+                })
+            })
+        });
+        let (of, own) = (Arc::clone(course), scripts);
+        let mut lane = self.lane("download", device);
+        payloads.device(download, move |turn| {
+            lane.around(turn, |turn| {
+                let (from, to) = (turn.read(slot)?, turn.write(results)?);
+                each(&of, turn.batch(), |at, item| {
+                    let (from, to) = (
+                        piece(from.slice(), at, stride)?,
+                        piece(to.slice(), at, down)?,
+                    );
+                    Ok(own[item.unit.variant].download(turn.queue(), &from, &to)?)
+                })
+            })
         })
     }
 }

@@ -4,6 +4,8 @@ mod interrupt;
 mod progress;
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use std::time::Duration;
 
 use warploom::plan::{Options, Pipeline};
 use warploom::run::{Input, Job, Outcome, Preview, RunFailure, Settings, Summary};
+use warploom::watch::Recording;
 use warploom::{CancelToken, Registry};
 
 use crate::args;
@@ -78,7 +81,11 @@ fn work(
     interrupt::watch(&cancel)?;
     let summary = job.run(&registry, &settings);
     progress.close();
-    Ok(tell(args, &summary.map_err(refusal)?))
+    let summary = summary.map_err(refusal)?;
+    if let Some(recording) = &summary.recording {
+        keep(args, recording)?;
+    }
+    Ok(tell(args, &summary))
 }
 
 fn settings_of(
@@ -98,10 +105,25 @@ fn settings_of(
     settings.failover = !args.no_failover;
     settings.check_races |= args.check_races;
     settings.patience = Duration::from_secs(args.patience);
+    settings.record = args.trace.is_some();
     settings.cancel = cancel.clone();
     let progress = Arc::clone(progress);
     settings.listener = Arc::new(move |news| progress.hear(&news));
     Ok(settings)
+}
+
+/// Writes what was recorded to where it was asked for.
+fn keep(args: &args::Run, recording: &Recording) -> Result<(), Problem> {
+    let failed = |path: &Path, error: &std::io::Error| {
+        Problem::failure(format!("cannot write {}: {error}", path.display()))
+    };
+    if let Some(path) = &args.trace {
+        let file = File::create(path).map_err(|error| failed(path, &error))?;
+        let mut file = BufWriter::new(file);
+        let written = warploom::watch::trace(recording, &mut file).and_then(|()| file.flush());
+        written.map_err(|error| failed(path, &error))?;
+    }
+    Ok(())
 }
 
 fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {

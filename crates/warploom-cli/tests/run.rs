@@ -1,0 +1,492 @@
+//! `warploom run` as people and scripts meet it, with files that are damaged and processes that die.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what is meant"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PIPELINE: &str = r#"
+name = "spots"
+[[step]]
+name = "soft"
+op = "gaussian"
+sigma = 1.5
+[[step]]
+name = "mask"
+op = "threshold_otsu"
+[[step]]
+name = "spots"
+op = "label_box"
+[[step]]
+name = "measured"
+op = "label_statistics"
+input = ["spots", "image"]
+[[output]]
+of = "spots"
+write = "{record}/spots.tif"
+[[output]]
+of = "measured"
+write = "{record}/measured.csv"
+"#;
+
+/// A folder with a pipeline and images in it.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(images: u32) -> Self {
+        let bench = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::write(bench.path("spots.toml"), PIPELINE).unwrap();
+        fs::create_dir(bench.path("images")).unwrap();
+        for number in 0..images {
+            bench.image(number, number);
+        }
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn input(&self, number: u32) -> PathBuf {
+        self.path(&format!("images/s{number:03}.npy"))
+    }
+
+    /// Spots on a dark ground, others for every seed.
+    fn image(&self, number: u32, seed: u32) {
+        let mut state = u64::from(seed) * 2 + 1;
+        let mut pixels = Vec::new();
+        for at in 0..64 * 48_u16 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(99);
+            let noise = u16::try_from(state >> 60).unwrap();
+            let (y, x) = (u32::from(at / 48), u32::from(at % 48));
+            let is_spot = ((y + seed) % 16 < 6) && ((x + 3 * seed) % 12 < 5);
+            pixels.push(noise + if is_spot { 400 } else { 100 });
+        }
+        npy(&self.input(number), "<u2", "64, 48", &pixels);
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        command
+            .env_remove("WARPLOOM_BACKENDS")
+            .env_remove("WARPLOOM_LOG")
+            .env("WARPLOOM_CPU_ONLY", "1")
+            .current_dir(self.folder.path())
+            .args(["run", "spots.toml", "-i", "images"])
+            .args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(args).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (status.code().unwrap(), text(stdout), text(stderr))
+    }
+
+    /// Runs with `--json`; the exit code and the answer.
+    fn told(&self, args: &[&str]) -> (i32, Value) {
+        let (code, stdout, stderr) = self.run(&[args, &["--json", "-q"]].concat());
+        let answer = serde_json::from_str(&stdout);
+        (code, answer.unwrap_or_else(|_| panic!("{stderr}")))
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    /// Every file of the results that has its name, our own list apart.
+    fn results(&self, output: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+        let root = self.path(output);
+        let mut found = BTreeMap::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            for entry in entries {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() && name != ".warploom" {
+                    folders.push(path);
+                } else if path.is_file() && !name.starts_with('.') {
+                    let bytes = fs::read(&path).unwrap();
+                    found.insert(path.strip_prefix(&root).unwrap().to_owned(), bytes);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn npy<T: Copy + Into<f64>>(path: &Path, dtype: &str, shape: &str, pixels: &[T]) {
+    let mut header =
+        format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({shape}), }}");
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.bytes());
+    for pixel in pixels {
+        let value: f64 = (*pixel).into();
+        if dtype == "<u2" {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "they were numbers of 16 bits"
+            )]
+            bytes.extend((value as u16).to_le_bytes());
+        } else {
+            bytes.extend(value.to_le_bytes());
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+fn outcome<'a>(answer: &'a Value, record: &str) -> &'a Value {
+    let records = answer["records"].as_array().unwrap();
+    records.iter().find(|one| one["record"] == record).unwrap()
+}
+
+#[test]
+fn every_image_of_a_folder_has_its_results() {
+    let bench = Bench::new(7);
+    let (code, stdout, stderr) = bench.run(&["-o", "out"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(stdout.starts_with("7 records: 7 ok in "), "{stdout}");
+    let results = bench.results("out");
+    assert_eq!(results.len(), 14);
+    let table = String::from_utf8(results[Path::new("s003/measured.csv")].clone()).unwrap();
+    assert!(table.starts_with("label,area,sum,mean"), "{table}");
+    assert!(table.lines().count() > 5);
+    // What one operation after the other gives is what comes out of the whole.
+    let apply = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        command
+            .env("WARPLOOM_CPU_ONLY", "1")
+            .current_dir(bench.folder.path());
+        assert!(
+            command
+                .arg("apply")
+                .args(args)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+    };
+    apply(&[
+        "gaussian",
+        "sigma=1.5",
+        "-i",
+        "images/s003.npy",
+        "-o",
+        "soft.npy",
+    ]);
+    apply(&["threshold_otsu", "-i", "soft.npy", "-o", "mask.npy"]);
+    apply(&["label_box", "-i", "mask.npy", "-o", "spots.tif"]);
+    assert_eq!(
+        fs::read(bench.path("spots.tif")).unwrap(),
+        results[Path::new("s003/spots.tif")]
+    );
+}
+
+#[test]
+fn what_is_done_is_left_out_and_what_changed_is_not() {
+    let bench = Bench::new(9);
+    let tally = |args: &[&str]| {
+        let (code, answer) = bench.told(args);
+        assert_eq!(code, 0, "{answer}");
+        let count = |of: &str| answer["tally"][of].as_u64().unwrap();
+        (count("ok"), count("skipped"))
+    };
+    assert_eq!(tally(&["-o", "out"]), (9, 0));
+    assert_eq!(tally(&["-o", "out", "--resume"]), (0, 9));
+    let before = bench.results("out");
+    // Another image, a result that is gone, and one that is cut short.
+    bench.image(2, 77);
+    fs::remove_file(bench.path("out/s004/spots.tif")).unwrap();
+    let table = bench.path("out/s005/measured.csv");
+    let bytes = fs::read(&table).unwrap();
+    fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(tally(&["-o", "out", "--resume"]), (3, 6));
+    let after = bench.results("out");
+    for (path, bytes) in &before {
+        assert_eq!(
+            after[path] == *bytes,
+            !path.starts_with("s002"),
+            "{}",
+            path.display()
+        );
+    }
+    // The same pixels with another date are the same pixels.
+    bench.image(2, 77);
+    assert_eq!(tally(&["-o", "out", "--resume"]), (0, 9));
+    // Other work is not done yet, whatever is there.
+    let changed = PIPELINE.replace("sigma = 1.5", "sigma = 2.5");
+    fs::write(bench.path("spots.toml"), changed).unwrap();
+    assert_eq!(tally(&["-o", "out", "--resume"]), (9, 0));
+    // Without being asked, nothing is left out.
+    assert_eq!(tally(&["-o", "out"]), (9, 0));
+}
+
+#[test]
+fn bad_records_fail_and_the_others_are_written() {
+    let bench = Bench::new(100);
+    let cut = fs::read(bench.input(7)).unwrap();
+    fs::write(bench.input(7), &cut[..cut.len() - 9]).unwrap();
+    npy(&bench.input(23), "<f8", "64, 48", &[1.0; 64 * 48]);
+    npy(&bench.input(24), "<u2", "48, 64", &[1_u16; 64 * 48]);
+    fs::write(bench.input(50), "no image at all").unwrap();
+    // Where a result should go there is something that cannot be replaced.
+    fs::create_dir_all(bench.path("out/s099/measured.csv/full")).unwrap();
+    let (code, answer) = bench.told(&["-o", "out"]);
+    assert_eq!(code, 3);
+    let tally = &answer["tally"];
+    let failed = tally["failed"].as_u64().unwrap();
+    assert_eq!(tally["ok"].as_u64().unwrap() + failed, 100, "{tally}");
+    for number in [7, 23, 24, 50, 99] {
+        let one = outcome(&answer, &format!("s{number:03}"));
+        assert_eq!(one["outcome"], "failed", "{one}");
+        assert!(one["code"].as_str().unwrap().starts_with("WL"), "{one}");
+        assert!(one["reason"].as_str().unwrap().len() > 10, "{one}");
+        assert!(!bench.path(&format!("out/s{number:03}/spots.tif")).exists());
+    }
+    let reason = outcome(&answer, "s023")["reason"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        reason,
+        "it is 64x48 f64, and this run was planned for 64x48 u16"
+    );
+    assert_eq!(
+        bench.results("out").len() as u64,
+        2 * tally["ok"].as_u64().unwrap()
+    );
+    // Mended, only those are done.
+    for number in [7, 23, 24, 50] {
+        bench.image(number, number);
+    }
+    fs::remove_dir_all(bench.path("out/s099")).unwrap();
+    let (code, answer) = bench.told(&["-o", "out", "--resume"]);
+    assert_eq!((code, answer["tally"]["ok"].as_u64()), (0, Some(failed)));
+}
+
+#[test]
+fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
+    let bench = Bench::new(24);
+    let began = Instant::now();
+    assert_eq!(bench.run(&["-o", "whole", "-q"]).0, 0);
+    let took = began.elapsed();
+    let whole = bench.results("whole");
+    let mut state = 12_345_u64;
+    let (mut kills, mut rounds) = (0, 0);
+    while kills < 50 {
+        rounds += 1;
+        let output = format!("out{rounds}");
+        loop {
+            let mut child = bench.start(&["-o", &output, "--resume", "-q"]);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let share = f64::from(u32::try_from(state >> 40).unwrap()) / f64::from(1 << 24);
+            let end = Instant::now() + took.mul_f64(share);
+            let mut done = None;
+            while done.is_none() && Instant::now() < end {
+                done = child.try_wait().unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if let Some(status) = done {
+                assert!(status.success());
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+            // Whatever has its name is whole.
+            for (path, bytes) in bench.results(&output) {
+                assert!(
+                    whole[&path] == bytes,
+                    "{} after kill {kills}",
+                    path.display()
+                );
+            }
+        }
+        assert!(bench.results(&output) == whole, "round {rounds}");
+        // Nothing half written is left beside it.
+        let mut folders = vec![bench.path(&output)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                assert!(name == ".warploom" || !name.starts_with('.'), "{name}");
+                if path.is_dir() && name != ".warploom" {
+                    folders.push(path);
+                }
+            }
+        }
+    }
+    eprintln!("{kills} kills in {rounds} rounds");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_finishes_what_is_begun_and_says_so() {
+    let bench = Bench::new(400);
+    let mut child = bench.start(&["-o", "out", "--batch", "1"]);
+    let end = Instant::now() + Duration::from_secs(60);
+    while bench.results("out").len() < 6 {
+        assert!(Instant::now() < end, "nothing was written in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let status = child.wait().unwrap();
+    if status.code() == Some(0) {
+        panic!("400 records were done before the interrupt came");
+    }
+    assert_eq!(status.code(), Some(130));
+    // Only whole records are there.
+    let results = bench.results("out");
+    assert_eq!(results.len() % 2, 0);
+    let (code, answer) = bench.told(&["-o", "out", "--resume"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        answer["tally"]["skipped"].as_u64().unwrap(),
+        results.len() as u64 / 2
+    );
+    assert_eq!(bench.results("out").len(), 800);
+}
+
+#[test]
+fn depth_and_batch_change_no_byte() {
+    let bench = Bench::new(13);
+    assert_eq!(
+        bench.run(&["-o", "one", "--depth", "1", "--batch", "1"]).0,
+        0
+    );
+    let one = bench.results("one");
+    for args in [
+        ["--depth", "2"],
+        ["--depth", "4"],
+        ["--batch", "5"],
+        ["--batch", "999"],
+    ] {
+        let output = args.concat().replace('-', "");
+        let all = [&args[..], &["-o", &output, "--check-races"]].concat();
+        let (code, _, stderr) = bench.run(&all);
+        assert_eq!((code, stderr.as_str()), (0, ""), "{args:?}");
+        assert!(bench.results(&output) == one, "{args:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_does_nothing() {
+    let bench = Bench::new(3);
+    let (code, stdout, _) = bench.run(&["-o", "out", "--dry-run"]);
+    assert_eq!(code, 0);
+    assert!(
+        stdout.contains("3 records, 0 of them done before"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("s000 -> s000/spots.tif, s000/measured.csv"),
+        "{stdout}"
+    );
+    assert!(!bench.path("out").exists());
+    let (code, answer) = bench.told(&["-o", "out", "--dry-run"]);
+    assert_eq!((code, answer["records"].as_u64()), (0, Some(3)));
+    assert_eq!(answer["plan"]["pipeline"], "spots");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_runs() {
+    let bench = Bench::new(2);
+    let refused = |pipeline: &str, args: &[&str]| {
+        fs::write(bench.path("spots.toml"), pipeline).unwrap();
+        let (code, stdout, stderr) = bench.run(args);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+        assert!(bench.results("out").is_empty());
+        stderr.replace(&*bench.folder.path().to_string_lossy(), "FOLDER")
+    };
+    let out = &["-o", "out"];
+    insta::assert_snapshot!("unknown_op", refused("[[step]]\nop = \"gausian\"\n", out));
+    let twice = PIPELINE.replace("{record}/spots.tif", "spots.tif");
+    insta::assert_snapshot!("one_file_for_all", refused(&twice, out));
+    let field = PIPELINE.replace("{record}/spots.tif", "{record}-{well}.tif");
+    insta::assert_snapshot!("unknown_field", refused(&field, out));
+    let format = PIPELINE.replace("spots.tif", "spots.png");
+    insta::assert_snapshot!("labels_as_png", refused(&format, out));
+    let device = &["-o", "out", "--device", "gpu7"];
+    insta::assert_snapshot!("unknown_device", refused(PIPELINE, device));
+    fs::write(bench.path("file"), "").unwrap();
+    insta::assert_snapshot!("output_is_a_file", refused(PIPELINE, &["-o", "file"]));
+    let budget = &["-o", "out", "--budget", "1KiB"];
+    insta::assert_snapshot!("small_budget", refused(PIPELINE, budget));
+}
+
+#[test]
+fn an_input_that_is_not_there_is_refused() {
+    let bench = Bench::new(0);
+    let (code, _, stderr) = bench.run(&["-o", "out"]);
+    assert_eq!(code, 2, "{stderr}");
+    insta::assert_snapshot!("no_images", stderr);
+}
+
+#[test]
+fn a_trace_has_a_track_for_every_queue() {
+    let bench = Bench::new(12);
+    let (code, ..) = bench.run(&["-o", "out", "--trace", "trace.json", "--batch", "1"]);
+    assert_eq!(code, 0);
+    let trace: Value =
+        serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    for stage in ["read", "work", "write"] {
+        let own = events
+            .iter()
+            .filter(|event| event["name"] == stage && event["ph"] == "X");
+        assert_eq!(own.count(), 12, "{stage}");
+    }
+}
+
+#[test]
+fn two_runs_do_not_share_a_folder_of_results() {
+    let bench = Bench::new(300);
+    let mut first = bench.start(&["-o", "out", "--batch", "1"]);
+    let end = Instant::now() + Duration::from_secs(60);
+    while bench.results("out").is_empty() {
+        assert!(Instant::now() < end, "nothing was written in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let (code, _, stderr) = bench.run(&["-o", "out"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("WL0843"), "{stderr}");
+    assert!(first.wait().unwrap().success());
+}

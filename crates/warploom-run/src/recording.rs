@@ -1,0 +1,244 @@
+//! What a run records, put together of its attempts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use warploom_plan::ExecutionPlan;
+use warploom_sched::{Plan, Summary as Schedule};
+use warploom_watch::Recording;
+use warploom_watch::recording::{
+    Bound, Counter, Device, DeviceNo, Edge, Lane, LaneNo, Mark, Occasion, Outcome as Ending, Place,
+    Record, RecordNo, Span, Thumbnail, Unit,
+};
+
+use crate::course::Course;
+use crate::job::Job;
+use crate::outcome::{Outcome, Summary};
+use crate::recorder::Sights;
+
+/// What the schedule of an attempt said and came to.
+#[derive(Debug)]
+pub(crate) struct Trail {
+    edges: Vec<Edge>,
+    /// Generations a second, and what limits them.
+    bound: Option<(f64, String)>,
+    /// The queue that each stage on the device is on.
+    queues: BTreeMap<String, String>,
+    batch: u64,
+}
+
+impl Trail {
+    pub(crate) fn new(plan: &Plan, summary: &Schedule, batch: u64) -> Self {
+        let edges = plan.edge_ids().map(|(id, edge)| {
+            let count = summary.edge(id);
+            Edge {
+                name: edge.name().to_owned(),
+                guards: edge.guards().to_owned(),
+                device: None,
+                waits: count.waits,
+                blocked: nanos(count.blocked),
+            }
+        });
+        let stages = plan.graph().stages();
+        let queues = plan.queues().iter().flat_map(|queue| {
+            let own = queue.stages.iter();
+            own.map(|id| (stages[id.index()].name.clone(), queue.name.clone()))
+        });
+        let period = plan.period().filter(|period| period.nanos() > 0.0);
+        let bound = period.map(|period| {
+            let limit = plan.limit().map(ToString::to_string);
+            (1e9 / period.nanos(), limit.unwrap_or_default())
+        });
+        Self {
+            edges: edges.filter(|edge| edge.waits > 0).collect(),
+            bound,
+            queues: queues.collect(),
+            batch,
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A recording in the making; nothing when nobody asked for one.
+pub(crate) struct Recorded {
+    recording: Option<Recording>,
+    devices: BTreeMap<String, DeviceNo>,
+    begun: BTreeMap<usize, (u64, DeviceNo)>,
+    /// Where each attempt left off with generations.
+    generations: u64,
+}
+
+impl Recorded {
+    pub(crate) fn new(job: &Job, plan: &ExecutionPlan, is_wanted: bool) -> Self {
+        let title = job.output().display().to_string();
+        let mut recording = is_wanted.then(|| Recording::new(title, &plan.pipeline));
+        if let Some(recording) = &mut recording {
+            recording.plan.clone_from(&plan.hash);
+            recording.notes.clone_from(&plan.warnings);
+            let input = job.input();
+            let names = input.records.iter().map(|record| record.id().to_owned());
+            let lacking = input.incomplete.iter().map(|record| record.id.clone());
+            for name in names.chain(lacking) {
+                recording.record(Record::new(name));
+            }
+        }
+        Self {
+            recording,
+            devices: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            generations: 0,
+        }
+    }
+
+    /// What was seen of an attempt.
+    pub(crate) fn add(&mut self, course: &Course, sights: Sights, trail: Option<Trail>) {
+        let Some(recording) = &mut self.recording else {
+            return;
+        };
+        let card = &course.plan.device;
+        let device = *self.devices.entry(card.name.clone()).or_insert_with(|| {
+            let mut device = Device::new(&card.name, &card.label);
+            device.faces.clone_from(&card.faces);
+            recording.device(device)
+        });
+        for (task, at) in sights.begun {
+            let index = course.tasks[task].index;
+            self.begun.insert(index, (nanos(at), device));
+        }
+        for (task, pictures) in sights.pictures {
+            let record = RecordNo::at(course.tasks[task].index);
+            for (label, after) in pictures.after {
+                recording.thumbnails.push(Thumbnail {
+                    record,
+                    label,
+                    before: pictures.before.clone(),
+                    after: Some(after),
+                });
+            }
+        }
+        let units = course.units.len() as u64;
+        let mut lanes: BTreeMap<String, LaneNo> = BTreeMap::new();
+        let mut last = 0;
+        for seen in &sights.spans {
+            let queue = trail
+                .as_ref()
+                .and_then(|trail| trail.queues.get(seen.stage));
+            let name = queue.map_or(seen.stage, String::as_str);
+            let lane = *lanes.entry(name.to_owned()).or_insert_with(|| {
+                let place = if queue.is_some() {
+                    Place::Queue(device)
+                } else {
+                    Place::Host(device)
+                };
+                recording.lane(Lane::new(name, place))
+            });
+            let stage = recording.stage(seen.stage);
+            last = last.max(seen.batch.generation + 1);
+            // A unit may be less than a record, and a generation several records that do not follow
+            // each other, when others were done before.
+            let task = |unit: u64| usize::try_from(unit / units).ok();
+            let first = task(seen.batch.first).and_then(|at| course.tasks.get(at));
+            let after = task(seen.batch.first + seen.batch.records.saturating_sub(1));
+            let after = after.and_then(|at| course.tasks.get(at));
+            let (Some(first), Some(after)) = (first, after) else {
+                continue;
+            };
+            let count = after.index.saturating_sub(first.index) + 1;
+            recording.spans.push(Span {
+                lane,
+                stage,
+                generation: self.generations + seen.batch.generation,
+                first: RecordNo::at(first.index),
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+                begin: nanos(seen.begin),
+                end: nanos(seen.end),
+                clock: seen.clock,
+            });
+        }
+        self.generations += last;
+        let pool = course
+            .plan
+            .memory
+            .pools
+            .iter()
+            .find(|pool| card.faces.contains(&pool.device));
+        recording.counters.push(Counter {
+            name: "memory".to_owned(),
+            unit: Unit::Bytes,
+            device: Some(device),
+            budget: pool
+                .and_then(|pool| pool.budget)
+                .map(|budget| budget as f64),
+            samples: sights.memory,
+        });
+        let Some(trail) = trail else {
+            return;
+        };
+        recording
+            .edges
+            .extend(trail.edges.into_iter().map(|edge| Edge {
+                device: Some(device),
+                ..edge
+            }));
+        if let Some((rate, limit)) = trail.bound {
+            recording.bounds.push(Bound {
+                device: Some(device),
+                records_per_second: rate * trail.batch as f64 / units.max(1) as f64,
+                limit,
+            });
+        }
+    }
+
+    /// A device was given up.
+    pub(crate) fn mark(&mut self, at: Duration, text: &str) {
+        if let Some(recording) = &mut self.recording {
+            recording.marks.push(Mark {
+                at: nanos(at),
+                device: None,
+                occasion: Occasion::Lost,
+                text: text.to_owned(),
+            });
+        }
+    }
+
+    /// The recording, with what became of every record.
+    pub(crate) fn finish(
+        self,
+        summary: &Summary,
+        took: Duration,
+        ended: &BTreeMap<usize, Duration>,
+    ) -> Option<Recording> {
+        let mut recording = self.recording?;
+        recording.wall = nanos(took);
+        for (index, (done, record)) in summary
+            .records
+            .iter()
+            .zip(&mut recording.records)
+            .enumerate()
+        {
+            record.outcome = match &done.outcome {
+                Outcome::Ok { .. } => Ending::Ok,
+                Outcome::Skipped => Ending::Skipped,
+                Outcome::NotStarted => Ending::NotStarted,
+                Outcome::Failed(failure) => Ending::Failed {
+                    reason: failure.reason.clone(),
+                    code: failure.code.clone(),
+                },
+            };
+            if let Some((begin, device)) = self.begun.get(&index) {
+                record.attempts = 1;
+                record.begin = Some(*begin);
+                record.device = Some(*device);
+                record.end = ended.get(&index).map(|at| nanos(*at).max(*begin));
+            }
+        }
+        recording.notes.extend(summary.changes.iter().cloned());
+        // The clocks of devices are compared once; what they say may lie a little behind the end.
+        let late = recording.spans.iter().map(|span| span.end).max();
+        recording.wall = recording.wall.max(late.unwrap_or(0));
+        Some(recording)
+    }
+}

@@ -1,0 +1,63 @@
+//! How a job is run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use warploom_core::CancelToken;
+use warploom_plan::Options;
+
+use crate::course::Listener;
+
+/// How a job is run.
+#[derive(Clone)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Settings {
+    /// What the compiler is told: devices, budget, depth.
+    pub plan: Options,
+    /// Units of a generation; small ones go several at a time if nothing is said.
+    pub batch: Option<u64>,
+    /// Leave out records that an earlier run has done.
+    pub resume: bool,
+    /// Go on with another device when one is lost, where the results are the same bits.
+    pub failover: bool,
+    /// The longest that nothing may happen.
+    pub patience: Duration,
+    /// The longest to wait for a device that others use.
+    pub lease: Duration,
+    /// Look at every use of every slot.
+    pub check_races: bool,
+    /// Keep what happened when, for a trace or a report.
+    pub record: bool,
+    /// What calls it off.
+    pub cancel: CancelToken,
+    /// Who wants to know how it goes on.
+    pub listener: Listener,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("plan", &self.plan)
+            .field("batch", &self.batch)
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            plan: Options::default(),
+            batch: None,
+            resume: false,
+            failover: true,
+            patience: Duration::from_mins(10),
+            lease: Duration::from_hours(24),
+            check_races: cfg!(debug_assertions),
+            record: false,
+            cancel: CancelToken::new(),
+            listener: Arc::new(|_| {}),
+        }
+    }
+}

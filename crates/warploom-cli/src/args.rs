@@ -136,6 +136,9 @@ pub(crate) struct Run {
     /// Write what happened when, for Perfetto: a track for each queue and thread.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write a page to look at: lanes over time, throughput, memory, pictures, failures.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Tell on stdout as JSON what became of every record.
     #[arg(long)]
     pub(crate) json: bool,

@@ -463,8 +463,11 @@ fn an_input_that_is_not_there_is_refused() {
 #[test]
 fn a_trace_has_a_track_for_every_queue() {
     let bench = Bench::new(12);
-    let (code, ..) = bench.run(&["-o", "out", "--trace", "trace.json", "--batch", "1"]);
+    let files = ["--trace", "trace.json", "--report", "report.html"];
+    let (code, ..) = bench.run(&[&files[..], &["-o", "out", "--batch", "1"]].concat());
     assert_eq!(code, 0);
+    let report = fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(report.starts_with("<!DOCTYPE html>") && report.contains("s011"));
     let trace: Value =
         serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

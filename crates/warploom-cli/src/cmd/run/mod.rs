@@ -105,7 +105,7 @@ fn settings_of(
     settings.failover = !args.no_failover;
     settings.check_races |= args.check_races;
     settings.patience = Duration::from_secs(args.patience);
-    settings.record = args.trace.is_some();
+    settings.record = args.trace.is_some() || args.report.is_some();
     settings.cancel = cancel.clone();
     let progress = Arc::clone(progress);
     settings.listener = Arc::new(move |news| progress.hear(&news));
@@ -122,6 +122,10 @@ fn keep(args: &args::Run, recording: &Recording) -> Result<(), Problem> {
         let mut file = BufWriter::new(file);
         let written = warploom::watch::trace(recording, &mut file).and_then(|()| file.flush());
         written.map_err(|error| failed(path, &error))?;
+    }
+    if let Some(path) = &args.report {
+        let page = warploom::watch::report(recording);
+        std::fs::write(path, page).map_err(|error| failed(path, &error))?;
     }
     Ok(())
 }

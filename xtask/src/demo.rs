@@ -1,5 +1,6 @@
 //! The examples, as a course on whatever this machine has.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -17,7 +18,13 @@ const COURSE: &[(&str, &str)] = &[
     ("02_copy", "Bytes to every device and back"),
     ("03_launch", "A kernel on every device"),
     ("04_lease", "Sharing a device by leases"),
+    (
+        PLATE,
+        "A plate of nuclei, from images to a table, on every device",
+    ),
 ];
+/// The one that leaves something to look at.
+const PLATE: &str = "07_plate";
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     let variables = stand_ins::quiet_runtime(project)?;
@@ -79,7 +86,13 @@ fn task(project: &Project, verb: &str, example: &str, variables: &Variables) -> 
     let Some((_, flag)) = kind else {
         bail!("package `{EXAMPLES}` has no example `{example}`");
     };
-    let args = [verb, "--quiet", "--package", EXAMPLES, flag, example];
+    let mut args: Vec<OsString> = [verb, "--quiet", "--package", EXAMPLES, flag, example]
+        .map(OsString::from)
+        .into();
+    if verb == "run" && example == PLATE {
+        args.push("--".into());
+        args.push(project.target.join("demo").into());
+    }
     Ok(Task::cargo(project, args).variables(variables))
 }
 

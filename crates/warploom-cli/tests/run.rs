@@ -255,8 +255,8 @@ fn bad_records_fail_and_the_others_are_written() {
     let bench = Bench::new(100);
     let cut = fs::read(bench.input(7)).unwrap();
     fs::write(bench.input(7), &cut[..cut.len() - 9]).unwrap();
-    npy(&bench.input(23), "<f8", "64, 48", &[1.0; 64 * 48]);
-    npy(&bench.input(24), "<u2", "48, 64", &[1_u16; 64 * 48]);
+    npy(&bench.input(23), "<f8", "64, 48", &vec![1.0; 64 * 48]);
+    npy(&bench.input(24), "<u2", "48, 64", &vec![1_u16; 64 * 48]);
     fs::write(bench.input(50), "no image at all").unwrap();
     // Where a result should go there is something that cannot be replaced.
     fs::create_dir_all(bench.path("out/s099/measured.csv/full")).unwrap();
@@ -355,7 +355,7 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
 fn an_interrupt_finishes_what_is_begun_and_says_so() {
     let bench = Bench::new(400);
     let mut child = bench.start(&["-o", "out", "--batch", "1"]);
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while bench.results("out").len() < 6 {
         assert!(Instant::now() < end, "nothing was written in a minute");
         std::thread::sleep(Duration::from_millis(2));
@@ -369,9 +369,7 @@ fn an_interrupt_finishes_what_is_begun_and_says_so() {
             .success()
     );
     let status = child.wait().unwrap();
-    if status.code() == Some(0) {
-        panic!("400 records were done before the interrupt came");
-    }
+    // 0 would be: 400 records were done before the interrupt came.
     assert_eq!(status.code(), Some(130));
     // Only whole records are there.
     let results = bench.results("out");
@@ -483,7 +481,7 @@ fn a_trace_has_a_track_for_every_queue() {
 fn two_runs_do_not_share_a_folder_of_results() {
     let bench = Bench::new(300);
     let mut first = bench.start(&["-o", "out", "--batch", "1"]);
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while bench.results("out").is_empty() {
         assert!(Instant::now() < end, "nothing was written in a minute");
         std::thread::sleep(Duration::from_millis(2));

@@ -1,6 +1,8 @@
 //! Whole runs, from files to files, on every device that is here: the bytes are the processor's,
 //! whatever the depth, the batch and the way over devices.
 
+mod losses;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,8 +22,8 @@ pub(crate) struct Trail {
     edges: Vec<Edge>,
     /// Generations a second, and what limits them.
     bound: Option<(f64, String)>,
-    /// The queue that each stage on the device is on.
-    queues: BTreeMap<String, String>,
+    /// The stages in order; the queue of each that is on the device.
+    stages: Vec<(String, Option<String>)>,
     batch: u64,
 }
 
@@ -40,9 +40,10 @@ impl Trail {
             }
         });
         let stages = plan.graph().stages();
-        let queues = plan.queues().iter().flat_map(|queue| {
-            let own = queue.stages.iter();
-            own.map(|id| (stages[id.index()].name.clone(), queue.name.clone()))
+        let stages = stages.iter().enumerate().map(|(at, stage)| {
+            let mut queues = plan.queues().iter();
+            let own = queues.find(|queue| queue.stages.iter().any(|id| id.index() == at));
+            (stage.name.clone(), own.map(|queue| queue.name.clone()))
         });
         let period = plan.period().filter(|period| period.nanos() > 0.0);
         let bound = period.map(|period| {
@@ -52,7 +53,7 @@ impl Trail {
         Self {
             edges: edges.filter(|edge| edge.waits > 0).collect(),
             bound,
-            queues: queues.collect(),
+            stages: stages.collect(),
             batch,
         }
     }
@@ -120,22 +121,28 @@ impl Recorded {
             }
         }
         let units = course.units.len() as u64;
-        let mut lanes: BTreeMap<String, LaneNo> = BTreeMap::new();
+        let mut lanes: Vec<(String, LaneNo)> = Vec::new();
+        for (stage, queue) in trail.iter().flat_map(|trail| &trail.stages) {
+            let (name, place) = match queue {
+                Some(queue) => (queue, Place::Queue(device)),
+                None => (stage, Place::Host(device)),
+            };
+            recording.stage(stage);
+            let known = recording
+                .lanes
+                .iter()
+                .position(|lane| lane.place == place && lane.name == *name);
+            let lane = known.map(LaneNo::at);
+            let lane = lane.unwrap_or_else(|| recording.lane(Lane::new(name, place)));
+            lanes.push((stage.clone(), lane));
+        }
         let mut last = 0;
         for seen in &sights.spans {
-            let queue = trail
-                .as_ref()
-                .and_then(|trail| trail.queues.get(seen.stage));
-            let name = queue.map_or(seen.stage, String::as_str);
-            let lane = *lanes.entry(name.to_owned()).or_insert_with(|| {
-                let place = if queue.is_some() {
-                    Place::Queue(device)
-                } else {
-                    Place::Host(device)
-                };
-                recording.lane(Lane::new(name, place))
-            });
-            let stage = recording.stage(seen.stage);
+            let lane = lanes.iter().find(|(stage, _)| stage == seen.stage);
+            let Some((_, lane)) = lane else {
+                continue;
+            };
+            let (lane, stage) = (*lane, recording.stage(seen.stage));
             last = last.max(seen.batch.generation + 1);
             // A unit may be less than a record, and a generation several records that do not follow
             // each other, when others were done before.

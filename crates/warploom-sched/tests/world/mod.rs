@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use warploom_core::{
-    Arg, CheckedDevice, DType, DeviceError, GpuBackend, Grid, Kernel, KernelSource, Param, Space,
+    Arg, CheckedDevice, DType, DeviceError, GpuBackend, Grid, Kernel, KernelSource, Param,
+    Queue as _, Space,
 };
 use warploom_sched::{
     DeviceTurn, Fill, HostTurn, How, Payloads, Pipeline, Plan, ResourceId, RunError, RunOptions,

@@ -11,7 +11,7 @@ use crate::journal::Journal;
 use crate::recording::Trail;
 use crate::rooms::Constants;
 use crate::settings::Settings;
-use crate::stages::{Parts, Schedule, Wishes};
+use crate::stages::{Parts, Schedule, Wishes, footprint};
 
 /// Works on what is left, on one plan's devices. Answers also what the schedule came to, as far as
 /// there was one.
@@ -47,11 +47,13 @@ fn begin(
 ) -> Result<Begun, RunFailure> {
     let plan = &course.plan;
     let cards = std::iter::once(&plan.device).chain(&plan.others);
+    let wishes = Wishes {
+        depth: settings.plan.depth,
+        batch: settings.batch,
+    };
     let mut leases = Vec::new();
     for card in cards {
-        let pools = plan.memory.pools.iter();
-        let own = pools.filter(|pool| card.faces.contains(&pool.device));
-        let bytes = own.map(|pool| pool.total).sum();
+        let bytes = footprint(plan, &card.faces, &wishes, course.items());
         let request = LeaseRequest::new(1, bytes)
             .on([card.name.as_str()])
             .within(settings.lease)
@@ -59,10 +61,6 @@ fn begin(
             .label(&plan.pipeline);
         leases.push(registry.lease(&request)?);
     }
-    let wishes = Wishes {
-        depth: settings.plan.depth,
-        batch: settings.batch,
-    };
     let parts = Parts {
         course,
         journal,

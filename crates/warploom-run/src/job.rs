@@ -63,6 +63,11 @@ impl Job {
         }
     }
 
+    /// The pipeline's name.
+    pub fn name(&self) -> &str {
+        &self.pipeline.name.value
+    }
+
     /// The input.
     pub fn input(&self) -> &Input {
         &self.input

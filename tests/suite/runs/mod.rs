@@ -191,6 +191,33 @@ fn i6_runs_give_the_same_files_on_every_device_at_every_depth() {
     }
 }
 
+/// Called again and again with other seeds of the emulated driver, which delays jobs at random.
+#[test]
+fn delays_of_a_driver_change_no_byte() {
+    let faces = strict_faces();
+    let mut cuda = faces
+        .iter()
+        .filter(|face| face.starts_with("cuda:"))
+        .peekable();
+    if cuda.peek().is_none() {
+        eprintln!("not tried: there is no CUDA device");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    plate(folder.path(), 4);
+    let pipeline = Pipeline::from_toml(PIPELINES[0].1).unwrap();
+    let (expected, _) = run(folder.path(), &pipeline, &on("cpu:0"));
+    for face in cuda {
+        for depth in [2, 3] {
+            let mut settings = on(face);
+            settings.plan.depth = Some(depth);
+            settings.batch = Some(1);
+            let (found, _) = run(folder.path(), &pipeline, &settings);
+            assert!(found == expected, "{face}, depth {depth}");
+        }
+    }
+}
+
 #[test]
 fn eight_runs_give_the_same_files() {
     let folder = tempfile::tempdir().unwrap();

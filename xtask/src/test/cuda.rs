@@ -243,7 +243,21 @@ fn together(
     let task = Task::new(session.project, &programs.suite)
         .variables(&session.devices()?)
         .variables(&emu::surroundings(driver, nvrtc, &Machine::default())?);
-    checks.run(&task).map(drop)
+    checks.run(&task)?;
+    // Whole runs, with jobs delayed in other ways each time.
+    for (seed, jitter) in SEEDS {
+        let machine = Machine {
+            seed: Some(*seed),
+            jitter: Some(*jitter),
+            ..Machine::default()
+        };
+        let task = Task::new(session.project, &programs.suite)
+            .args(["delays_of_a_driver"])
+            .variables(&session.devices()?)
+            .variables(&emu::surroundings(driver, nvrtc, &machine)?);
+        checks.run(&task)?;
+    }
+    Ok(())
 }
 
 /// Devices that fail on order: lost, out of memory, out of bounds.

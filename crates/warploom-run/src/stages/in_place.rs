@@ -6,7 +6,7 @@ use warploom_core::{CheckedDevice, QueueClass, Space};
 use warploom_plan::plan::Pool;
 use warploom_sched::{Options, Payloads, Resource, Slots, Stage, StageGraph, plan};
 
-use super::{AT_ONCE, Parts, Schedule, each, no_memory, piece, slowest, times};
+use super::{Parts, Schedule, Size, each, no_memory, piece, slowest, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
@@ -29,20 +29,14 @@ impl Parts<'_> {
         let scripts = Arc::new(scripts);
         let own = kind(device, pool).ok_or_else(|| no_memory(&pool.memory))?;
         let common = shared(plan_of, pool, device, own, self.constants)?;
-        let stride = pool.slot.max(4).next_multiple_of(256);
-        // What the plan counted is one unit in flight; more read and write meanwhile, if they fit.
-        let left = pool
-            .budget
-            .map(|budget| budget.saturating_sub(pool.shared + pool.loaded));
-        let depth = self.wishes.depth.unwrap_or(AT_ONCE);
-        let fitting = left.map_or(depth, |left| {
-            u32::try_from(left / stride)
-                .unwrap_or(u32::MAX)
-                .clamp(1, depth)
-        });
-        let batch = self.batch(stride, left, fitting);
+        let items = course.items();
+        let Size {
+            depth,
+            batch,
+            stride,
+        } = Size::of(pool, plan_of.memory.depth, self.wishes, items);
         let mut graph = StageGraph::new();
-        let slots = Slots::Exactly(fitting);
+        let slots = Slots::Exactly(depth);
         let slot = Resource::new("slot", Space::Host, stride * batch).with_slots(slots);
         let slot = graph.resource(slot);
         let [read_time, write_time] = self.disk_times(batch);

@@ -8,7 +8,7 @@ use warploom_sched::{
     Options, Payloads, Resource, ResourceId, Slots, Stage, StageGraph, StageId, plan,
 };
 
-use super::{AT_ONCE, Parts, Schedule, each, no_memory, piece, slowest, times};
+use super::{AT_ONCE, Parts, Schedule, Size, each, no_memory, piece, slowest, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
@@ -43,17 +43,12 @@ impl Parts<'_> {
         let common = shared(plan_of, pool, device, own, self.constants)?;
         let most = |of: fn(&Script) -> u64| scripts.iter().map(of).max().unwrap_or(0).max(256);
         let (up, down) = (most(|script| script.images), most(|script| script.results));
-        let stride = pool.slot.max(4).next_multiple_of(256);
-        let left = pool
-            .budget
-            .map(|budget| budget.saturating_sub(pool.shared + pool.loaded));
-        let depth = self.wishes.depth.unwrap_or(plan_of.memory.depth).max(1);
-        let depth = left.map_or(depth, |left| {
-            u32::try_from(left / stride)
-                .unwrap_or(u32::MAX)
-                .clamp(1, depth)
-        });
-        let batch = self.batch(stride, left, depth);
+        let items = course.items();
+        let Size {
+            depth,
+            batch,
+            stride,
+        } = Size::of(pool, plan_of.memory.depth, self.wishes, items);
         let mut graph = StageGraph::new();
         let host = |name: &str, bytes: u64| {
             let resource = Resource::new(name, Space::Pinned, bytes * batch);

@@ -1,5 +1,6 @@
 //! `warploom run`: a pipeline over images, every one of them accounted for.
 
+mod board;
 mod interrupt;
 mod progress;
 
@@ -21,6 +22,7 @@ use crate::cmd::plan::{bytes, read, refuse};
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
+use board::Posting;
 use progress::Progress;
 
 /// Failed records that are told of one by one; the others are in the JSON.
@@ -73,12 +75,19 @@ fn work(
     registry.initialize(&settings::backends(environment)?)?;
     let cancel = CancelToken::new();
     let progress = Arc::new(Progress::new(!args.quiet));
-    let settings = settings_of(args, &cancel, &progress)?;
+    let mut settings = settings_of(args, &cancel)?;
     if args.dry_run {
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));
     }
     interrupt::watch(&cancel)?;
+    let title = args.output.display().to_string();
+    let posting = Posting::new(&title, job.name(), job.input().records.len() as u64);
+    let bar = Arc::clone(&progress);
+    settings.listener = Arc::new(move |news| {
+        bar.hear(&news);
+        posting.hear(&news);
+    });
     let summary = job.run(&registry, &settings);
     progress.close();
     let summary = summary.map_err(refusal)?;
@@ -88,11 +97,7 @@ fn work(
     Ok(tell(args, &summary))
 }
 
-fn settings_of(
-    args: &args::Run,
-    cancel: &CancelToken,
-    progress: &Arc<Progress>,
-) -> Result<Settings, Problem> {
+fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Problem> {
     let mut options = Options::default();
     options.budget = args.budget.as_deref().map(bytes).transpose()?;
     options.depth = args.depth;
@@ -107,8 +112,6 @@ fn settings_of(
     settings.patience = Duration::from_secs(args.patience);
     settings.record = args.trace.is_some() || args.report.is_some();
     settings.cancel = cancel.clone();
-    let progress = Arc::clone(progress);
-    settings.listener = Arc::new(move |news| progress.hear(&news));
     Ok(settings)
 }
 

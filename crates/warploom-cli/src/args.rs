@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Run(Run),
     Check(Check),
     Explain(Explain),
+    Top(Top),
 }
 
 /// Compile a pipeline: where it would run, what is copied, where every byte goes, and why.
@@ -196,6 +197,28 @@ pub(crate) struct Check {
     /// The format of pipeline files as a JSON schema.
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+}
+
+/// Show what this machine is doing: devices, leases, running plans.
+///
+/// Refreshed every second, until q. Where the output is no terminal a table is printed once.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Top {
+    /// Print a table once.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print JSON once.
+    #[arg(long, conflicts_with = "metrics")]
+    pub(crate) json: bool,
+    /// Print metrics for Prometheus once.
+    #[arg(long)]
+    pub(crate) metrics: bool,
+    /// Look again after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) every: u64,
+    /// The directory in which processes agree on leases, if not the usual one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) leases: Option<PathBuf>,
 }
 
 /// Tell what an error code means and what usually helps.

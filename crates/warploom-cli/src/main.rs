@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Run(run) => cmd::run::run(&run, &settings),
         args::Command::Check(check) => cmd::plan::check(&check),
         args::Command::Explain(explain) => cmd::explain::run(&explain),
+        args::Command::Top(top) => cmd::top::run(&top, &settings),
     }
 }
 

@@ -6,3 +6,4 @@ pub(crate) mod explain;
 pub(crate) mod ops;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod top;

@@ -153,6 +153,12 @@ impl Recording {
         (sum.is_finite() && sum > 0.0).then_some(sum)
     }
 
+    /// What users call a device; empty for none, and for a number that is out of range.
+    pub fn device_label(&self, device: Option<DeviceNo>) -> &str {
+        let device = device.and_then(|at| self.devices.get(at.index()));
+        device.map_or("", |device| device.label.as_str())
+    }
+
     /// The name of a stage; a number that is out of range has none.
     pub fn stage_name(&self, stage: StageNo) -> &str {
         self.stages.get(stage.index()).map_or("?", String::as_str)

@@ -166,8 +166,11 @@ impl Played {
             self.seen
         );
         let (_, left) = self.seen.split_once("[ended with").unwrap();
-        for mode in [" icanon", " echo ", " isig", " icrnl", " opost"] {
-            assert!(left.contains(mode), "{mode} in {left}");
+        for mode in ["icanon", "echo", "isig", "icrnl", "opost"] {
+            assert!(
+                left.split_whitespace().any(|word| word == mode),
+                "{mode} in {left}"
+            );
         }
         let entered = self
             .seen
@@ -199,7 +202,8 @@ fn the_screen_is_refreshed_and_q_gives_the_terminal_back() {
     let pin = pinned(dir.path(), "appeared");
     played.until("appeared");
     played.press("s");
-    played.until("pipeline  r reverse");
+    // Only letters that change are drawn.
+    played.until("pipeline");
     drop(pin);
     played.seen.clear();
     played.until("nothing runs");

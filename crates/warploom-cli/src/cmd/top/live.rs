@@ -99,10 +99,11 @@ fn perform(
     interrupted: &AtomicBool,
 ) -> io::Result<ExitCode> {
     let (mut machine, mut trouble, mut state) = (Machine::default(), None, State::default());
-    let mut fresh = true;
+    // Nothing is drawn before something was seen: an empty screen would claim that nothing runs.
+    let (mut known, mut fresh) = (false, false);
     loop {
         for news in heard.try_iter() {
-            fresh = true;
+            (known, fresh) = (true, true);
             match news {
                 Ok(seen) => (machine, trouble) = (seen, None),
                 // Only its first line has room, and what was seen last stays.
@@ -127,7 +128,7 @@ fn perform(
         if !event::poll(GLANCE)? {
             continue;
         }
-        fresh = true;
+        fresh = known;
         if let Event::Key(key) = event::read()?
             && key.kind != KeyEventKind::Release
         {

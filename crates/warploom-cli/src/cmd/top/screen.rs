@@ -82,8 +82,22 @@ fn block(title: &str, focused: bool) -> Block<'static> {
         .title(title)
 }
 
+/// Names of columns, over numbers on the side where the numbers are.
 fn heads(names: &[&'static str]) -> Row<'static> {
-    Row::new(names.iter().map(|&name| Cell::from(name))).style(Style::new().dim())
+    let is_word = |name: &str| {
+        [
+            "DEVICE", "NAME", "FOR", "STATE", "PIPELINE", "PHASE", "ON", "DONE",
+        ]
+        .contains(&name)
+    };
+    let cell = |&name: &&'static str| {
+        if is_word(name) {
+            Cell::from(name)
+        } else {
+            right(name)
+        }
+    };
+    Row::new(names.iter().map(cell)).style(Style::new().dim())
 }
 
 fn right(text: &str) -> Cell<'static> {

@@ -8,7 +8,7 @@ import sys
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description="Our speed beside that of others.")
-    parser.add_argument("what", choices=["ops", "seg2k", "point6", "fusion", "latency"])
+    parser.add_argument("what", choices=["ops", "seg2k", "point6", "fusion", "latency", "pools"])
     parser.add_argument("work", nargs="*", help="with ops: only these; none means all")
     parser.add_argument("--server", type=shlex.split, required=True, help="the command of our server")
     parser.add_argument("--warploom", help="with latency: our program")
@@ -23,6 +23,10 @@ def main():
     args = parser.parse_args()
     # Read by the driver when it is loaded, which is later.
     os.environ["POCL_MAX_PTHREAD_COUNT"] = str(args.threads)
+    if args.what == "pools":
+        from . import pools
+
+        return pools.run(args)
     if args.what == "ops":
         from . import ops
 

@@ -21,6 +21,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("contract", "warploom-core"),
     ("plan", "warploom-plan"),
     ("sched", "warploom-sched"),
+    ("fleet", "warploom-fleet"),
 ];
 
 /// The longest a single bench program may take.
@@ -50,6 +51,15 @@ const TARGETS: &[(&str, f64)] = &[
     ("sched_overlap_4_slots_ratio", 1.031),
     ("sched_overlap_busy_ratio", 1.031),
     ("sched_plan_us", 50_000.0),
+    // 0.95 of linear.
+    ("fleet_2_devices_ratio", 1.0526),
+    ("fleet_4_devices_ratio", 1.0526),
+    ("fleet_8_devices_ratio", 1.0526),
+    ("fleet_16_devices_ratio", 1.0526),
+    ("fleet_unequal_guided_ratio", 1.10),
+    ("fleet_record_us", 50.0),
+    // 3 GB/s.
+    ("fleet_gigabyte_ms", 333.0),
 ];
 
 /// One measured number; less is better.

@@ -26,6 +26,7 @@ mod hide;
 mod nearest;
 mod oracle;
 mod peers;
+mod pools;
 mod process;
 mod project;
 mod python;

@@ -8,12 +8,13 @@ use anyhow::Result;
 use crate::artifacts::{Artifacts, Sort};
 use crate::flags;
 use crate::oracle;
+use crate::pools;
 use crate::process::Task;
 use crate::project::Project;
 use crate::python::Python;
 
 /// The groups that are measured this way.
-pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "fusion", "latency"];
+pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "fusion", "latency", "pools"];
 
 const REQUIREMENTS: &str = "tests/bench/requirements.txt";
 const PACKAGE: &str = "warploom-tests";
@@ -21,6 +22,9 @@ const SERVER: &str = "bench_server";
 
 /// Measures one group, and answers whether its bars are met. Peers that cannot be fetched are an error, because nothing is left to race.
 pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Result<bool> {
+    if group == "pools" {
+        return pools::run(project, flags);
+    }
     let python = Python::with(project, "bench-venv", REQUIREMENTS)?;
     let mut select = vec!["--release", "--package", PACKAGE, "--example", SERVER];
     // The other backends take minutes to build, so they are built when they are raced.

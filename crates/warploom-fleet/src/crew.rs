@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use warploom_core::LeaseRequest;
+use warploom_core::{DeviceInfo, LeaseRequest};
 
-use crate::mask::Mask;
+use crate::mask::{Mask, Stack};
 
 /// The program that workers are: usually this one, with an argument that makes its `main` call
 /// [`serve`](crate::worker::serve).
@@ -52,6 +52,8 @@ pub struct FleetDevice {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) ordinal: Option<u32>,
+    /// What tells it from others of its kind, if anything does.
+    pub(crate) identity: String,
     pub(crate) mask: Mask,
     pub(crate) workers: usize,
     pub(crate) lease: Option<LeaseRequest>,
@@ -65,9 +67,29 @@ impl FleetDevice {
             model: id.clone(),
             id,
             ordinal: None,
-            mask: Mask::open(),
+            identity: String::new(),
+            mask: Mask::inherit(),
             workers: 1,
             lease: None,
+        }
+    }
+
+    /// A device as this process sees it, for workers that find it with [`Assigned::find`](crate::Assigned).
+    ///
+    /// CUDA devices are shown to their workers by UUID, and nothing else is. Others are counted as here.
+    pub fn of(info: &DeviceInfo) -> Self {
+        let uuid = info.key.uuid.filter(|_| info.id.backend.as_str() == "cuda");
+        let named = uuid.map(|uuid| {
+            let sort = if info.key.slice { "MIG" } else { "GPU" };
+            format!("{sort}-{uuid}")
+        });
+        let device = Self {
+            identity: identity(info),
+            ..Self::new(info.id.to_string()).model(&info.name)
+        };
+        match named {
+            Some(name) => device.mask(Mask::named(Stack::Cuda, name)),
+            None => device.ordinal(info.id.ordinal),
         }
     }
 
@@ -104,5 +126,74 @@ impl FleetDevice {
     pub fn lease(mut self, request: LeaseRequest) -> Self {
         self.lease = Some(request);
         self
+    }
+}
+
+/// What tells a device from others of its kind, as every process that sees it would say.
+pub(crate) fn identity(info: &DeviceInfo) -> String {
+    let key = &info.key;
+    let parts = [
+        key.pci.map(|pci| pci.to_string()),
+        key.uuid.map(|uuid| uuid.to_string()),
+        Some(info.name.clone()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::{BackendId, DeviceId, PhysicalKey, Uuid};
+
+    use super::*;
+    use crate::work::{Assigned, Refusal};
+
+    fn info(backend: &'static str, ordinal: u32, uuid: Option<u8>) -> DeviceInfo {
+        let id = DeviceId::new(BackendId::new(backend), ordinal);
+        let mut info = DeviceInfo::new(id, "a card", &[]);
+        info.key = PhysicalKey {
+            uuid: uuid.map(|byte| Uuid([byte; 16])),
+            ..PhysicalKey::default()
+        };
+        info
+    }
+
+    fn assigned(device: &FleetDevice) -> Assigned {
+        Assigned {
+            slot: 0,
+            device: device.id.clone(),
+            model: device.model.clone(),
+            ordinal: device.ordinal,
+            identity: device.identity.clone(),
+            setup: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_cuda_device_is_named_and_is_the_only_one_then() {
+        let device = FleetDevice::of(&info("cuda", 3, Some(7)));
+        let name = "GPU-07070707-0707-0707-0707-070707070707".to_owned();
+        let variables = device.mask.variables();
+        assert!(variables.contains(&("CUDA_VISIBLE_DEVICES", Some(name))));
+        // In the worker it is the first, and alone.
+        let own = info("cuda", 0, Some(7));
+        let found = assigned(&device).find([&own, &info("cpu", 0, None)]);
+        assert_eq!(found, Ok(own.id));
+        let two = assigned(&device).find([&own, &info("cuda", 1, Some(8))]);
+        assert!(matches!(two, Err(Refusal::WrongDevice { .. })));
+        let other = assigned(&device).find([&info("cuda", 0, Some(8))]);
+        assert!(matches!(other, Err(Refusal::WrongDevice { .. })));
+    }
+
+    #[test]
+    fn other_devices_are_counted_as_here_and_looked_at() {
+        let device = FleetDevice::of(&info("opencl", 1, Some(2)));
+        assert_eq!(device.mask, Mask::inherit());
+        let seen = [info("opencl", 0, Some(1)), info("opencl", 1, Some(2))];
+        assert_eq!(assigned(&device).find(&seen), Ok(seen[1].id));
+        let swapped = [info("opencl", 0, Some(2)), info("opencl", 1, Some(1))];
+        let refused = assigned(&device).find(&swapped);
+        assert!(matches!(refused, Err(Refusal::WrongDevice { .. })));
+        assert!(assigned(&device).find(&seen[..1]).is_err());
     }
 }

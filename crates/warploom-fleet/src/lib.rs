@@ -25,6 +25,7 @@
 //!
 //! Linux only: it stands on process descriptors, shared memory without names, and on the signal that a
 //! parent's death sends.
+#![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 
 mod builder;

@@ -165,12 +165,27 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Hides nothing and removes what hides: for devices that the worker picks itself.
-    pub fn open() -> Self {
-        let variables = VARIABLES.iter().map(|&name| (name, None));
+    /// Changes nothing: for devices that the worker picks itself, which it then counts as this process does.
+    pub fn inherit() -> Self {
         Self {
-            variables: variables.collect(),
+            variables: Vec::new(),
         }
+    }
+
+    /// Shows the device with this name of the driver's, and nothing else. A device that this process sees may
+    /// be named so: what it was not given it does not see.
+    pub fn named(stack: Stack, name: impl Into<String>) -> Self {
+        let Some(variable) = stack.variable() else {
+            return Self::inherit();
+        };
+        let name = name.into();
+        let value = |known: &str| (known == variable).then(|| name.clone());
+        let variables = VARIABLES.iter().map(|&known| (known, value(known)));
+        let mut variables: Vec<_> = variables.collect();
+        if stack == Stack::Cuda {
+            variables.push((ORDER, Some("PCI_BUS_ID".into())));
+        }
+        Self { variables }
     }
 
     /// Shows one card, or one slice of it, and nothing else.
@@ -184,7 +199,7 @@ impl Mask {
         inherited: &Inherited,
     ) -> Result<Self, FleetError> {
         let Some(variable) = stack.variable() else {
-            return Ok(Self::open());
+            return Ok(Self::inherit());
         };
         let name = name(stack, wanted, cards);
         let refuse = |why: String| {
@@ -212,16 +227,7 @@ impl Mask {
                 card.slices.len()
             ));
         }
-        let mut mask = Self::open();
-        for (known, value) in &mut mask.variables {
-            if *known == variable {
-                *value = Some(name.clone());
-            }
-        }
-        if stack == Stack::Cuda {
-            mask.variables.push((ORDER, Some("PCI_BUS_ID".into())));
-        }
-        Ok(mask)
+        Ok(Self::named(stack, name))
     }
 
     /// Each variable and its value; none is a variable that is removed.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use warploom_core::DeviceError;
+use warploom_core::{DeviceError, DeviceId, DeviceInfo};
+
+use crate::crew::identity;
 
 /// What a worker does to records on its device. It is made once per process and lives as long as that.
 pub trait Work: Sized {
@@ -41,6 +43,9 @@ pub struct Assigned {
     pub model: String,
     /// The device's place among those that a process sees, for drivers without a variable that hides.
     pub ordinal: Option<u32>,
+    /// What tells the device from others of its kind, where the fleet got it by
+    /// [`FleetDevice::of`](crate::FleetDevice::of).
+    pub identity: String,
     /// What the fleet's owner has to say to all workers.
     pub setup: Vec<u8>,
 }
@@ -60,6 +65,37 @@ impl Assigned {
             assigned: self.device.clone(),
             seen: seen.to_vec(),
         })
+    }
+
+    /// The assigned device among those that this process sees, if the fleet got it by
+    /// [`FleetDevice::of`](crate::FleetDevice::of): the one of its number, or the only one where a variable
+    /// hides the others; and the same card in either case.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongDevice`] when it is not there, another one is, or others are that should be hidden.
+    pub fn find<'a>(
+        &self,
+        seen: impl IntoIterator<Item = &'a DeviceInfo>,
+    ) -> Result<DeviceId, Refusal> {
+        let backend = self.device.split(':').next().unwrap_or_default();
+        let seen = seen.into_iter();
+        let kind: Vec<&DeviceInfo> = seen
+            .filter(|info| info.id.backend.as_str() == backend)
+            .collect();
+        let found = match self.ordinal {
+            Some(ordinal) => kind.iter().find(|info| info.id.ordinal == ordinal),
+            None => kind.first().filter(|_| kind.len() == 1),
+        };
+        match found {
+            Some(info) if identity(info) == self.identity => Ok(info.id),
+            _ => Err(Refusal::WrongDevice {
+                assigned: format!("{} ({})", self.device, self.identity),
+                seen: kind
+                    .iter()
+                    .map(|info| format!("{} ({})", info.id, identity(info)))
+                    .collect(),
+            }),
+        }
     }
 }
 

@@ -119,6 +119,7 @@ fn begin<W: Work>(
         device: assignment.device.clone(),
         model: assignment.model.clone(),
         ordinal: assignment.ordinal,
+        identity: assignment.identity.clone(),
         setup: start.setup.clone(),
     })?;
     if start.probe {

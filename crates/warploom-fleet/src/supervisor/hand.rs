@@ -98,6 +98,7 @@ impl Supervisor<'_> {
                 device: device.id.clone(),
                 model: device.model.clone(),
                 ordinal: device.ordinal,
+                identity: device.identity.clone(),
             },
             setup: fleet.setup.clone(),
             probe,

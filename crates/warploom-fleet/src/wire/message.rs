@@ -20,6 +20,7 @@ pub(crate) struct Assignment {
     pub(crate) device: String,
     pub(crate) model: String,
     pub(crate) ordinal: Option<u32>,
+    pub(crate) identity: String,
 }
 
 /// What a worker keeps to.

@@ -1,0 +1,77 @@
+"""Pools of processes: ours, Python's and Dask's, on the same records, which take a fixed time each.
+
+Theirs are measured twice: with starting them, as ours is always, and without, which is the fairer number for
+long runs. Every record is a task of its own, because that is what tells which of them failed.
+"""
+
+import json
+import multiprocessing
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from .bars import Bar
+
+#: Devices, records, microseconds per record.
+CASES = [(4, 4000, 1000), (16, 16000, 1000)]
+#: How many times more records per second than others we promise, for records of a millisecond.
+LEAST = 10
+
+
+def record(seconds):
+    time.sleep(seconds)
+    return 1
+
+
+def ours(server, devices, records, micros):
+    command = [*server, "race", str(devices), str(records), str(micros)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return {"warploom": records / float(done.stdout)}
+
+
+def futures(devices, records, micros):
+    begun = time.perf_counter()
+    with ProcessPoolExecutor(devices, mp_context=multiprocessing.get_context("spawn")) as pool:
+        # All of them have started when each has slept a little.
+        list(pool.map(record, [0.05] * devices * 2))
+        ready = time.perf_counter()
+        assert sum(pool.map(record, [micros / 1e6] * records)) == records
+        ended = time.perf_counter()
+    return {"futures": records / (ended - ready), "futures with start": records / (ended - begun)}
+
+
+def dask(devices, records, micros):
+    from distributed import Client, LocalCluster
+
+    begun = time.perf_counter()
+    local = LocalCluster(n_workers=devices, threads_per_worker=1, dashboard_address=None)
+    with local as cluster, Client(cluster) as client:
+        client.wait_for_workers(devices)
+        ready = time.perf_counter()
+        tasks = client.map(record, [micros / 1e6] * records, pure=False)
+        assert sum(client.gather(tasks)) == records
+        ended = time.perf_counter()
+    return {"dask": records / (ended - ready), "dask with start": records / (ended - begun)}
+
+
+def run(args):
+    rows, bars = [], []
+    for devices, records, micros in CASES:
+        rates = {}
+        for pool in (lambda *case: ours(args.server, *case), futures, dask):
+            rates |= pool(devices, records, micros)
+        ideal = devices * 1e6 / micros
+        rows.append({"devices": devices, "records": records, "micros": micros, "ideal": ideal, "rates": rates})
+        if not args.json:
+            print(f"{devices} devices, {records} records of {micros} us: {ideal:.0f} a second at most")
+            for name, rate in rates.items():
+                print(f"    {name:20} {rate:9.0f} a second  {rate / ideal:6.1%}")
+        for name in ("futures", "dask"):
+            bars.append(Bar(f"against {name} on {devices}", rates["warploom"] / rates[name], LEAST))
+    if args.json:
+        print(json.dumps({"rows": rows, "bars": [bar.json() for bar in bars]}))
+    else:
+        print("\n".join(bar.text() for bar in bars))
+    sys.stdout.flush()
+    return 0 if all(bar.met for bar in bars) else 1

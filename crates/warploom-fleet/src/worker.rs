@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -182,6 +182,7 @@ fn listen(
     beat: Duration,
 ) {
     let pause = Timespec::try_from(beat).ok();
+    let mut parts = Vec::new();
     loop {
         match poll(
             &mut [PollFd::new(&socket.as_fd(), PollFlags::IN)],
@@ -201,7 +202,15 @@ fn listen(
         let mut message = Some(message);
         while let Some(told) = message {
             let order = match told {
-                ToWorker::Batch { batch, records } => Some(Order::Batch(batch, records)),
+                ToWorker::Part { records } => {
+                    parts.extend(records);
+                    None
+                }
+                ToWorker::Batch { batch, records } => {
+                    let mut all = std::mem::take(&mut parts);
+                    all.extend(records);
+                    Some(Order::Batch(batch, all))
+                }
                 ToWorker::Retire => Some(Order::Retire),
                 ToWorker::Free { at } => {
                     desk.free(at);
@@ -250,6 +259,8 @@ fn end_now() -> ! {
 /// Where messages to the coordinator are written.
 struct Desk {
     out: Mutex<Out>,
+    /// Rung when the coordinator has read an answer.
+    freed: Condvar,
     arena: Arena,
     progress: AtomicU64,
 }
@@ -269,6 +280,7 @@ impl Desk {
         };
         Self {
             out: Mutex::new(out),
+            freed: Condvar::new(),
             arena,
             progress: AtomicU64::new(0),
         }
@@ -289,6 +301,7 @@ impl Desk {
 
     fn free(&self, at: u64) {
         self.out().shelf.give(at);
+        self.freed.notify_one();
     }
 
     fn advance(&self) {
@@ -299,11 +312,15 @@ impl Desk {
         self.advance();
         let mut out = self.out();
         let bytes = answer.len() as u64;
-        let place = if answer.len() > INLINE {
-            out.shelf.take(bytes)
-        } else {
-            None
-        };
+        let mut place = None;
+        if answer.len() > INLINE && bytes <= self.arena.bytes() {
+            // The coordinator gives back whatever it reads, so there will be room.
+            place = out.shelf.take(bytes);
+            while place.is_none() {
+                out = self.freed.wait(out).unwrap_or_else(PoisonError::into_inner);
+                place = out.shelf.take(bytes);
+            }
+        }
         let body = match place {
             // The lock is given up while the bytes are copied, so that signs of life go on.
             Some(at) => {

@@ -18,7 +18,9 @@ use warploom_core::Lease;
 use crate::crew::Program;
 use crate::journal::BatchId;
 use crate::record::Record;
-use crate::wire::{Arena, Body, INLINE, Link, Shelf, Start, ToWorker, Violation, connect};
+use crate::wire::{
+    Arena, Body, INLINE, Link, MAX_FRAME, Shelf, Start, ToWorker, Violation, connect,
+};
 
 /// How many lines of a log a failure quotes, and how many bytes are looked at for them.
 const TAIL_LINES: usize = 40;
@@ -144,7 +146,21 @@ impl Child {
             };
             (number, body)
         });
-        let records = bodies.collect();
+        let mut records: Vec<(u64, Body)> = Vec::new();
+        let mut inline = 0;
+        for (number, body) in bodies {
+            let bytes = match &body {
+                Body::Here(bytes) => bytes.len(),
+                Body::There { .. } => 0,
+            };
+            if inline + bytes > MAX_FRAME / 2 && !records.is_empty() {
+                let part = std::mem::take(&mut records);
+                self.link.send(&ToWorker::Part { records: part })?;
+                inline = 0;
+            }
+            inline += bytes;
+            records.push((number, body));
+        }
         self.lent.insert(batch, lent);
         self.link.send(&ToWorker::Batch { batch, records })
     }

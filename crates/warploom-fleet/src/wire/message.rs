@@ -8,7 +8,7 @@ use crate::journal::BatchId;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Body {
     /// In it.
-    Here(Vec<u8>),
+    Here(#[serde(with = "whole")] Vec<u8>),
     /// In the sender's stretch of shared memory, until the receiver says that it has read them.
     There { at: u64, bytes: u64 },
 }
@@ -51,6 +51,10 @@ pub(crate) struct Start {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     Start(Start),
+    /// The first records of the batch that comes next, which has too many bytes for one message.
+    Part {
+        records: Vec<(u64, Body)>,
+    },
     Batch {
         batch: BatchId,
         records: Vec<(u64, Body)>,
@@ -112,4 +116,36 @@ pub(crate) enum FromWorker {
     Beat {
         progress: u64,
     },
+}
+
+/// Bytes as a whole: one by one, which is how lists are written, takes ten times as long.
+mod whole {
+    use std::fmt;
+
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+
+    struct Bytes;
+
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
 }

@@ -34,6 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
         "answers_larger_than_shared_memory_go_through_the_socket",
         longer,
     ),
+    ("batches_larger_than_any_message_go_in_parts", parts),
     ("unequal_slots_finish_together", unequal),
     ("a_sink_that_fails_ends_the_run", sink),
     ("no_record_is_a_run_too", empty),
@@ -322,6 +323,27 @@ fn longer() {
         };
         let expected = answer(number, &record.body, 300_000);
         assert!(result.bytes() == Some(&*expected));
+    }
+}
+
+fn parts() {
+    let mut ground = Ground::new();
+    ground.plan.answer = 100_000;
+    // 12 records of 9 MB, of which shared memory has room for none; and answers of which it has room for one.
+    let all: Vec<Record> = (0..12_u8)
+        .map(|number| Record::new(vec![number; 9 << 20]))
+        .collect();
+    let fleet = ground.fleet(1).arena(150_000).fixed_batch(12).keep(1 << 20);
+    let report = ground.run(fleet, &all);
+    for (number, (outcome, record)) in (0..).zip(report.outcomes.iter().zip(&all)) {
+        let Outcome::Ok {
+            result,
+            attempts: 1,
+        } = outcome
+        else {
+            panic!("record {number}: {outcome:?}");
+        };
+        assert!(result.bytes() == Some(&*answer(number, &record.body, 100_000)));
     }
 }
 

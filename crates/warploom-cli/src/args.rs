@@ -26,6 +26,9 @@ pub(crate) enum Command {
     Ops(Ops),
     Plan(Plan),
     Run(Run),
+    /// Work for a fleet, which starts this.
+    #[command(hide = true)]
+    Worker,
     Check(Check),
     Explain(Explain),
     Top(Top),
@@ -99,14 +102,24 @@ pub(crate) struct Run {
     /// The folder for results.
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: PathBuf,
-    /// Only this card (`gpu0`) or way to reach it (`cuda:0`); several with commas.
+    /// Only this card (`gpu0`), or way to reach it (`cuda:0`).
+    #[arg(long, value_name = "NAME", conflicts_with = "devices")]
+    pub(crate) device: Option<String>,
+    /// Several devices at once, each with a worker process of its own: names with commas, or `all`
+    /// GPUs of this machine.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) devices: Vec<String>,
+    /// Worker processes on each of several devices.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "devices", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) workers_per_device: u16,
+    /// How images get to several devices.
     #[arg(
         long,
-        visible_alias = "devices",
-        value_name = "NAME",
-        value_delimiter = ','
+        value_name = "HOW",
+        default_value = "guided",
+        requires = "devices"
     )]
-    pub(crate) device: Vec<String>,
+    pub(crate) split: Split,
     /// Memory the run may use on its card (`4GiB`).
     #[arg(long, value_name = "BYTES")]
     pub(crate) budget: Option<String>,
@@ -148,6 +161,17 @@ pub(crate) struct Run {
     pub(crate) quiet: bool,
 }
 
+/// How images get to several devices.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Split {
+    /// Devices take what they can, the faster ones more.
+    Guided,
+    /// Equal parts, whoever is slow.
+    Balanced,
+    /// Parts of `ceil(images / workers)`.
+    Ceil,
+}
+
 const RUN_EXAMPLES: &str = "\
 Exit codes: 0 every record is ok, 3 some records failed, 2 refused before anything ran,
 130 interrupted (Ctrl-C), 1 anything else.
@@ -156,6 +180,7 @@ Examples:
   warploom run nuclei.toml -i cells.tif -o results
   warploom run nuclei.toml -i 'plate/{well}_{site}.tif' -o results --resume
   warploom run two_channels.toml -i 'plate/{well}_{channel}.tif' -o results --device gpu0
+  warploom run nuclei.toml -i plate -o results --devices all
   warploom run nuclei.toml -i plate -o results --dry-run";
 
 /// Which card a pipeline goes to.

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
         args::Command::Ops(ops) => cmd::ops::run(&ops),
         args::Command::Plan(plan) => cmd::plan::plan(&plan, &settings),
+        args::Command::Worker => cmd::worker::run(),
         args::Command::Run(run) => cmd::run::run(&run, &settings),
         args::Command::Check(check) => cmd::plan::check(&check),
         args::Command::Explain(explain) => cmd::explain::run(&explain),

@@ -39,6 +39,18 @@ impl Environment {
     }
 }
 
+/// All variables that are texts, for whoever passes them on.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where the environment is read"
+)]
+pub(crate) fn everything() -> Vec<(String, String)> {
+    let all = std::env::vars_os();
+    let texts =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
+}
+
 fn switch(name: &'static str, text: &str) -> Result<bool, Problem> {
     match text.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),

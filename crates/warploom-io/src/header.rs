@@ -1,9 +1,10 @@
 //! What is known of an image before its pixels are read.
 
+use serde::{Deserialize, Serialize};
 use warploom_core::{DType, Shape};
 
 /// What a file says of an image: enough to plan with, without a pixel.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Header {
     /// The type of its elements.

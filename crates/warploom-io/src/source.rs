@@ -1,5 +1,6 @@
 //! Images that are open: what they are is known, and any part of them can be read.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::tiff::TiffFile;
 use crate::zarr::ZarrImage;
 
 /// Which image of a file that holds several, and at which resolution.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Choice {
     /// The image, from 0; without it the file must hold but one.
     pub series: Option<usize>,

@@ -1,15 +1,17 @@
 //! One attempt at what is left: a plan's devices leased, its stages started and run to their end.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use warploom_core::{Lease, LeaseRequest, Registry};
+use warploom_plan::ExecutionPlan;
+use warploom_plan::plan::Placed;
 use warploom_sched::{Pipeline as Stages, Plan, RunOptions, Threads};
 
 use crate::course::Course;
 use crate::error::RunFailure;
-use crate::journal::Journal;
+use crate::journal::Keeper;
 use crate::recording::Trail;
-use crate::rooms::Constants;
+use crate::rooms::{Constants, Faces};
 use crate::settings::Settings;
 use crate::stages::{Parts, Schedule, Wishes, footprint};
 
@@ -17,12 +19,12 @@ use crate::stages::{Parts, Schedule, Wishes, footprint};
 /// there was one.
 pub(crate) fn attempt(
     course: &Arc<Course>,
-    journal: &Arc<Mutex<Journal>>,
+    keeper: &Keeper,
     constants: &Constants,
     registry: &Registry,
     settings: &Settings,
 ) -> (Result<(), RunFailure>, Option<Trail>) {
-    let begun = begin(course, journal, constants, registry, settings);
+    let begun = begin(course, keeper, constants, registry, settings);
     let (mut stages, plan, batch, leases) = match begun {
         Ok(begun) => begun,
         Err(failure) => return (Err(failure), None),
@@ -37,36 +39,59 @@ pub(crate) fn attempt(
 
 type Begun = (Stages<Threads>, Plan, u64, Vec<Lease>);
 
-/// Leases devices, loads programs, and makes queues and slots.
+/// Leases devices, opens them, loads programs, and makes queues and slots.
 fn begin(
     course: &Arc<Course>,
-    journal: &Arc<Mutex<Journal>>,
+    keeper: &Keeper,
     constants: &Constants,
     registry: &Registry,
     settings: &Settings,
 ) -> Result<Begun, RunFailure> {
     let plan = &course.plan;
-    let cards = std::iter::once(&plan.device).chain(&plan.others);
-    let wishes = Wishes {
+    let mut leases = Vec::new();
+    for request in requests(plan, settings, course.items()) {
+        leases.push(registry.lease(&request.cancelled_by(&settings.cancel))?);
+    }
+    let faces = Faces::open(plan, registry)?;
+    let (stages, plan, batch) = start(course, keeper, constants, (registry, &faces), settings)?;
+    Ok((stages, plan, batch, leases))
+}
+
+fn wishes(settings: &Settings) -> Wishes {
+    Wishes {
         depth: settings.plan.depth,
         batch: settings.batch,
-    };
-    let mut leases = Vec::new();
-    for card in cards {
-        let bytes = footprint(plan, &card.faces, &wishes, course.items());
-        let request = LeaseRequest::new(1, bytes)
+    }
+}
+
+/// What has to be leased for a plan: of each card a slot, and the bytes that are taken.
+pub(crate) fn requests(plan: &ExecutionPlan, settings: &Settings, items: u64) -> Vec<LeaseRequest> {
+    let cards = std::iter::once(&plan.device).chain(&plan.others);
+    let request = |card: &Placed| {
+        let bytes = footprint(plan, &card.faces, &wishes(settings), items);
+        LeaseRequest::new(1, bytes)
             .on([card.name.as_str()])
             .within(settings.lease)
-            .cancelled_by(&settings.cancel)
-            .label(&plan.pipeline);
-        leases.push(registry.lease(&request)?);
-    }
+            .label(&plan.pipeline)
+    };
+    cards.map(request).collect()
+}
+
+/// Loads programs on opened devices, and makes queues and slots.
+pub(crate) fn start(
+    course: &Arc<Course>,
+    keeper: &Keeper,
+    constants: &Constants,
+    (registry, faces): (&Registry, &Faces),
+    settings: &Settings,
+) -> Result<(Stages<Threads>, Plan, u64), RunFailure> {
     let parts = Parts {
         course,
-        journal,
+        keeper,
+        faces,
         constants,
         registry,
-        wishes: &wishes,
+        wishes: &wishes(settings),
     };
     let Schedule {
         plan,
@@ -80,5 +105,5 @@ fn begin(
         .with_race_check(settings.check_races)
         .cancelled_by(&settings.cancel);
     let stages = Stages::start(&plan, &device, payloads, Threads::new(), options)?;
-    Ok((stages, plan, batch, leases))
+    Ok((stages, plan, batch))
 }

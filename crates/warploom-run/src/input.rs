@@ -65,17 +65,27 @@ impl Input {
     /// When a constant's file cannot be read, or records have axes that no pipeline takes.
     pub fn sources(&self, pipeline: &Pipeline, folder: &Path) -> Result<Sources, RunFailure> {
         let name = self.records.first().map_or("?", Record::id);
-        let mut sources = Sources::new(image_type(&self.header, name)?);
-        let channels = channels(&self.header);
-        sources = sources.channels(channels.iter().map(String::as_str));
-        for constant in &pipeline.constants {
-            let path = folder.join(&constant.path.value);
-            let header = Source::open(&path)?.header().clone();
-            let image = image_type(&header, &constant.path.value)?;
-            sources = sources.constant(&constant.name.value, image);
-        }
-        Ok(sources)
+        sources(&self.header, name, pipeline, folder)
     }
+}
+
+/// The types of records like this, and of a pipeline's constants.
+pub(crate) fn sources(
+    header: &Header,
+    name: &str,
+    pipeline: &Pipeline,
+    folder: &Path,
+) -> Result<Sources, RunFailure> {
+    let mut sources = Sources::new(image_type(header, name)?);
+    let channels = channels(header);
+    sources = sources.channels(channels.iter().map(String::as_str));
+    for constant in &pipeline.constants {
+        let path = folder.join(&constant.path.value);
+        let header = Source::open(&path)?.header().clone();
+        let image = image_type(&header, &constant.path.value)?;
+        sources = sources.constant(&constant.name.value, image);
+    }
+    Ok(sources)
 }
 
 /// What most of the records look like that are looked at; the first, where none are most.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use warploom_core::{Registry, Status};
@@ -15,7 +15,7 @@ use crate::attempt::attempt;
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::input::Input;
-use crate::journal::Journal;
+use crate::journal::{Journal, Keeper};
 use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
@@ -23,12 +23,15 @@ use crate::recorder::Recorder;
 use crate::recording::Recorded;
 use crate::rooms::Constants;
 use crate::settings::Settings;
+use crate::tasks::tasks;
 use crate::unit::units;
 
 /// A pipeline, what it is to work on, and where the results go.
 #[derive(Debug)]
 pub struct Job {
     pipeline: Pipeline,
+    /// The pipeline as it was read, which is what other processes are sent.
+    text: Option<String>,
     /// Where the constants' files are.
     folder: PathBuf,
     input: Input,
@@ -57,10 +60,18 @@ impl Job {
     ) -> Self {
         Self {
             pipeline,
+            text: None,
             folder: folder.into(),
             input,
             output: output.into(),
         }
+    }
+
+    /// The same with the text of the pipeline's file, which worker processes need.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<String>) -> Self {
+        let text = Some(text.into());
+        Self { text, ..self }
     }
 
     /// The pipeline's name.
@@ -109,7 +120,11 @@ impl Job {
         })
     }
 
-    fn course(
+    pub(crate) fn tasks(&self, plan: &ExecutionPlan) -> Result<Vec<Task>, RunFailure> {
+        tasks(plan, &self.input.records, &self.output, &self.input.header)
+    }
+
+    pub(crate) fn course(
         &self,
         plan: &ExecutionPlan,
         tasks: Vec<Task>,
@@ -163,7 +178,11 @@ impl Job {
             path: self.output.clone(),
             what: format!("its list of results cannot be changed: {error}"),
         })?;
-        let journal = Arc::new(Mutex::new(journal));
+        let journal = Mutex::new(journal);
+        let keeper: Keeper = Arc::new(move |line| {
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.add(line)
+        });
         (settings.listener)(News::Begun {
             records: (tasks.len() + self.input.incomplete.len()) as u64,
             skipped: (tasks.len() - open.len()) as u64,
@@ -179,7 +198,7 @@ impl Job {
             }
             let course = self.course(&plan, open, &constants, settings, &recorder);
             let course = Arc::new(course);
-            let (ended, trail) = attempt(&course, &journal, &constants, registry, settings);
+            let (ended, trail) = attempt(&course, &keeper, &constants, registry, settings);
             recording.add(&course, recorder.take(), trail);
             for (task, (outcome, at)) in course.outcomes() {
                 let index = course.tasks[task].index;
@@ -217,7 +236,7 @@ impl Job {
     }
 
     /// Removes what killed runs left half written, where this one will write.
-    fn clean(&self, tasks: &[Task]) {
+    pub(crate) fn clean(&self, tasks: &[Task]) {
         let files = tasks.iter().flat_map(|task| task.files.iter().flatten());
         let folders = files.filter_map(|file| Some(self.output.join(file.parent()?)));
         let folders: BTreeSet<PathBuf> = folders.collect();
@@ -278,7 +297,7 @@ impl Job {
         Some((next, change))
     }
 
-    fn summary(
+    pub(crate) fn summary(
         &self,
         plan: &ExecutionPlan,
         outcomes: Vec<Outcome>,
@@ -317,6 +336,16 @@ impl Job {
         }
     }
 
+    #[cfg(all(feature = "fleet", target_os = "linux"))]
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    #[cfg(all(feature = "fleet", target_os = "linux"))]
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Where results go.
     pub fn output(&self) -> &Path {
         &self.output
@@ -324,7 +353,7 @@ impl Job {
 }
 
 /// The tasks of which the results are there already, made of the same pixels by the same work.
-fn done_before(course: &Course, journal: &Journal) -> Vec<usize> {
+pub(crate) fn done_before(course: &Course, journal: &Journal) -> Vec<usize> {
     let mut reader = RecordReader::new();
     let mut done = Vec::new();
     for (number, task) in course.tasks.iter().enumerate() {

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFailure;
+
+/// Whoever keeps what is done: the list of results, or another process that has it.
+pub(crate) type Keeper = Arc<dyn Fn(&Line) -> std::io::Result<()> + Send + Sync>;
 
 /// The folder below the results that is ours.
 pub const FOLDER: &str = ".warploom";

@@ -30,6 +30,8 @@ mod error;
 mod input;
 mod job;
 mod journal;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+pub mod many;
 mod outcome;
 mod reading;
 mod recipe;
@@ -39,6 +41,8 @@ mod rooms;
 mod script;
 mod settings;
 mod stages;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+mod station;
 mod tasks;
 mod unit;
 mod writing;

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use warploom_core::DType;
 use warploom_io::thumbnail;
@@ -15,7 +15,7 @@ use warploom_watch::recording::Picture;
 use crate::content::Gathered;
 use crate::course::{Course, Item};
 use crate::error::RecordFault;
-use crate::journal::{Journal, Line};
+use crate::journal::{Keeper, Line};
 use crate::outcome::{Failure, Outcome};
 use crate::reading::PIXELS;
 
@@ -28,10 +28,9 @@ pub(crate) struct Leaving {
 }
 
 /// Writes results of units; those of several planes are put together first.
-#[derive(Debug)]
 pub(crate) struct Writing {
     course: Arc<Course>,
-    journal: Arc<Mutex<Journal>>,
+    keeper: Keeper,
     /// For each output of the run of planes that is being gathered, what came so far.
     gathered: Vec<Vec<u8>>,
     /// Files of the record that is being written.
@@ -39,10 +38,10 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    pub(crate) fn new(course: Arc<Course>, journal: Arc<Mutex<Journal>>) -> Self {
+    pub(crate) fn new(course: Arc<Course>, keeper: Keeper) -> Self {
         Self {
             course,
-            journal,
+            keeper,
             gathered: Vec::new(),
             files: Vec::new(),
         }
@@ -144,8 +143,7 @@ impl Writing {
                 stamp: seen.stamp,
                 files: files.collect(),
             };
-            let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-            journal.add(&line).map_err(|error| {
+            (self.keeper)(&line).map_err(|error| {
                 let reason = error.to_string();
                 Failure::of(&RecordFault::Unlisted { reason })
             })?;

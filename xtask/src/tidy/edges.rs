@@ -92,6 +92,7 @@ const TABLE: &[Allowed] = &[
             "warploom-sched",
             "warploom-io",
             "warploom-watch",
+            "warploom-fleet",
         ],
         dev: &[KIT, "warploom-cpu"],
     },

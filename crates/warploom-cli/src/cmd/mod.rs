@@ -7,3 +7,4 @@ pub(crate) mod ops;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod top;
+pub(crate) mod worker;

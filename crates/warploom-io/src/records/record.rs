@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use warploom_core::Axis;
 
 use crate::source::Choice;
 
-/// One unit of input.
-#[derive(Clone, PartialEq, Debug)]
+/// One unit of input. Plain data: it can be sent to another process that sees the same files.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Record {
     pub(super) id: String,
     pub(super) fields: Vec<(String, String)>,
@@ -20,7 +21,7 @@ pub struct Record {
 }
 
 /// A file, or a part of one.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// Where it is.
     pub path: PathBuf,

@@ -4,7 +4,7 @@ mod by_errand;
 mod in_place;
 mod with_copies;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use warploom_core::{CheckedDevice, Registry, Slice};
@@ -14,7 +14,7 @@ use warploom_sched::{Batch, Payloads, Plan, ResourceId, StageError, StageId};
 
 use crate::course::{Course, Item};
 use crate::error::RunFailure;
-use crate::journal::Journal;
+use crate::journal::Keeper;
 use crate::reading::{Arrival, Reading};
 use crate::recorder::{Ahead, DeviceLane};
 use crate::rooms::{Constants, Faces, kind};
@@ -117,7 +117,8 @@ pub(crate) fn footprint(
 /// Everything that stages are made of.
 pub(crate) struct Parts<'a> {
     pub(crate) course: &'a Arc<Course>,
-    pub(crate) journal: &'a Arc<Mutex<Journal>>,
+    pub(crate) keeper: &'a Keeper,
+    pub(crate) faces: &'a Faces,
     pub(crate) constants: &'a Constants,
     pub(crate) registry: &'a Registry,
     pub(crate) wishes: &'a Wishes,
@@ -127,10 +128,10 @@ impl Parts<'_> {
     /// Opens devices, loads programs, and puts stages together.
     pub(crate) fn schedule(&self) -> Result<Schedule, RunFailure> {
         let plan = &self.course.plan;
-        let faces = Faces::open(plan, self.registry)?;
+        let faces = self.faces;
         let alone = faces.only().filter(|_| is_scriptable(plan));
         let Some(loader) = alone else {
-            return self.by_errand(&faces);
+            return self.by_errand(faces);
         };
         let device = loader.device().clone();
         let pool = plan.memory.pools.iter().find(|pool| {
@@ -138,12 +139,12 @@ impl Parts<'_> {
             own.is_some_and(|own| own.name() == pool.memory) && kind(&device, pool).is_some()
         });
         let Some(pool) = pool else {
-            return self.by_errand(&faces);
+            return self.by_errand(faces);
         };
         if pool.memory == "host" {
-            self.in_place(&faces, &device, pool)
+            self.in_place(faces, &device, pool)
         } else {
-            self.with_copies(&faces, &device, pool)
+            self.with_copies(faces, &device, pool)
         }
     }
 
@@ -177,7 +178,7 @@ impl Parts<'_> {
     ) -> Payloads {
         let device = device.clone();
         let course = Arc::clone(self.course);
-        let mut writing = Writing::new(Arc::clone(self.course), Arc::clone(self.journal));
+        let mut writing = Writing::new(Arc::clone(self.course), Arc::clone(self.keeper));
         payloads.host(stage, move |turn| {
             let batch = turn.batch();
             course.recorder.weigh(&device);

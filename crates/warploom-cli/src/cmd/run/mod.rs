@@ -1,6 +1,7 @@
 //! `warploom run`: a pipeline over images, every one of them accounted for.
 
 mod board;
+mod fleet;
 mod interrupt;
 mod progress;
 
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment) -> ExitCode {
         Ok(pipeline) => pipeline,
         Err(findings) => return refuse(&source, &findings, args.json),
     };
-    match work(args, environment, pipeline) {
+    match work(args, environment, pipeline, &source.text) {
         Ok(code) => code,
         Err(Refusal::Findings(findings)) => refuse(&source, &findings, args.json),
         Err(Refusal::Problem(problem)) => report::print(&problem),
@@ -67,12 +68,13 @@ fn work(
     args: &args::Run,
     environment: &Environment,
     pipeline: Pipeline,
+    text: &str,
 ) -> Result<ExitCode, Refusal> {
     let input = Input::find(&args.input).map_err(refusal)?;
     let folder = args.file.parent().unwrap_or(Path::new("."));
-    let job = Job::new(pipeline, folder, input, &args.output);
+    let job = Job::new(pipeline, folder, input, &args.output).with_text(text);
     let registry = Registry::linked();
-    registry.initialize(&settings::backends(environment)?)?;
+    let status = registry.initialize(&settings::backends(environment)?)?;
     let cancel = CancelToken::new();
     let progress = Arc::new(Progress::new(!args.quiet));
     let mut settings = settings_of(args, &cancel)?;
@@ -88,7 +90,10 @@ fn work(
         bar.hear(&news);
         posting.hear(&news);
     });
-    let summary = job.run(&registry, &settings);
+    let summary = match fleet::crew(args, &status)? {
+        Some(crew) => fleet::run(&job, &crew, &registry, &settings),
+        None => job.run(&registry, &settings),
+    };
     progress.close();
     let summary = summary.map_err(refusal)?;
     if let Some(recording) = &summary.recording {
@@ -102,7 +107,7 @@ fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Probl
     options.budget = args.budget.as_deref().map(bytes).transpose()?;
     options.depth = args.depth;
     options.placement = args.placement.map(Into::into);
-    options.devices.clone_from(&args.device);
+    options.devices.extend(args.device.clone());
     let mut settings = Settings::default();
     settings.plan = options;
     settings.batch = args.batch;

@@ -1,0 +1,421 @@
+//! A job on many devices: a worker process for each, every record accounted for.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use warploom_core::{BackendId, DeviceInfo, Registry};
+use warploom_fleet::mask::{Card, Inherited, Mask, Shown, Stack};
+use warploom_fleet::{
+    Assigned, Batch, Delivery, Fleet, FleetDevice, Incident, Outcome as Ending, Program, Reason,
+    Record as Parcel, Refusal, Rules, Schedule, Stopper, Trouble, Work,
+};
+use warploom_io::records::Record;
+use warploom_sched::{RunError, StageError};
+
+use crate::attempt::requests;
+use crate::error::RunFailure;
+use crate::job::{Job, done_before};
+use crate::journal::{FOLDER, Journal, Line};
+use crate::outcome::{Done, Failure, News, Outcome, Summary};
+use crate::recorder::Recorder;
+use crate::rooms::Constants;
+use crate::settings::Settings;
+use crate::station::{Ended, Orders, Station};
+
+/// How records get to devices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Split {
+    /// Devices take what they can, the faster ones more.
+    #[default]
+    Guided,
+    /// Each worker its own part, all parts equally large but for one record.
+    Balanced,
+    /// Each worker its own part of `ceil(records / workers)`, the last ones less or nothing.
+    Ceil,
+}
+
+/// A job's workers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Crew {
+    /// The faces of devices: `cuda:0`, `opencl:1`, `cpu:0`.
+    pub faces: Vec<String>,
+    /// Worker processes on each.
+    pub workers: usize,
+    /// How records get to them.
+    pub split: Split,
+    /// The program that workers are; it calls [`serve`].
+    pub program: Program,
+}
+
+impl Crew {
+    /// One worker on each of these faces.
+    pub fn new(program: Program, faces: Vec<String>) -> Self {
+        Self {
+            faces,
+            workers: 1,
+            split: Split::default(),
+            program,
+        }
+    }
+}
+
+/// Makes this process a worker of a fleet, until its coordinator says that there is nothing left.
+///
+/// # Errors
+/// When it was not started by one, or cannot work.
+pub fn serve(
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), warploom_fleet::worker::WorkerError> {
+    warploom_fleet::worker::serve::<PipelineWork>(environment)
+}
+
+/// What a worker says of a record that is done.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    files: Vec<PathBuf>,
+    line: Option<Line>,
+}
+
+/// A pipeline on one device, in a process of its own.
+struct PipelineWork {
+    station: Station,
+}
+
+/// What a device is called between coordinator and worker: by its driver's own name where a variable
+/// shows it alone, else by its face.
+fn called(info: &DeviceInfo) -> String {
+    match cuda_name(info) {
+        Some(name) => format!("cuda/{name}"),
+        None => info.id.to_string(),
+    }
+}
+
+fn cuda_name(info: &DeviceInfo) -> Option<String> {
+    let is_cuda = info.id.backend == BackendId::new("cuda");
+    let prefix = if info.key.slice { "MIG" } else { "GPU" };
+    let uuid = info.key.uuid.filter(|_| is_cuda)?;
+    Some(format!("{prefix}-{uuid}"))
+}
+
+impl Work for PipelineWork {
+    fn init(assigned: &Assigned) -> Result<Self, Refusal> {
+        let failed = |error: &dyn std::fmt::Display| Refusal::Failed(error.to_string());
+        let orders: Orders = serde_json::from_slice(&assigned.setup).map_err(|e| failed(&e))?;
+        let registry = Registry::linked();
+        let mut options = warploom_core::Options::default();
+        // Nothing but the device's own driver is touched, and the processor, whose memory all use.
+        let backend = assigned.device.split([':', '/']).next().unwrap_or("cpu");
+        let backend: BackendId = backend.parse().map_err(|e| failed(&e))?;
+        options.backends = Some(vec![BackendId::CPU, backend]);
+        let status = registry.initialize(&options).map_err(|e| failed(&e))?;
+        let faces = status.survey.devices.iter().flat_map(|card| &card.faces);
+        let own: Vec<&DeviceInfo> = faces.filter(|face| face.id.backend == backend).collect();
+        let seen: Vec<String> = own.iter().map(|face| called(face)).collect();
+        let is_masked = assigned.device.starts_with("cuda/");
+        let found = own.iter().find(|face| called(face) == assigned.device);
+        let Some(face) = found.filter(|_| !is_masked || own.len() == 1) else {
+            return Err(Refusal::WrongDevice {
+                assigned: assigned.device.clone(),
+                seen,
+            });
+        };
+        let face = face.id.to_string();
+        let station = Station::open(orders, registry, &face).map_err(|e| failed(&e))?;
+        Ok(Self { station })
+    }
+
+    fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble> {
+        let bodies: Vec<(u64, &[u8])> = batch.records().collect();
+        let mut records: Vec<Record> = Vec::new();
+        for (_, body) in bodies {
+            let record = serde_json::from_slice(body);
+            records.push(record.map_err(|error| Trouble::Failed(error.to_string()))?);
+        }
+        let (sender, ends) = mpsc::channel::<Ended>();
+        let sender = Mutex::new(sender);
+        let tell = Arc::new(move |ended: Ended| {
+            let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody listens any more only when the batch is over.
+            let _ = sender.send(ended);
+        });
+        let station = &self.station;
+        let ran = std::thread::scope(|scope| {
+            let records = &records;
+            let work = scope.spawn(move || station.work(records, tell));
+            for (place, outcome, line) in ends {
+                match outcome {
+                    Outcome::Ok { files } => {
+                        let told = serde_json::to_vec(&Told { files, line });
+                        batch.done(place, &told.unwrap_or_default());
+                    }
+                    Outcome::Failed(failure) => {
+                        let text = serde_json::to_string(&failure).unwrap_or_default();
+                        batch.failed(place, text);
+                    }
+                    Outcome::Skipped | Outcome::NotStarted => {}
+                }
+                batch.advance();
+            }
+            work.join()
+        });
+        match ran {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(failure)) => Err(trouble(failure)),
+            Err(_) => Err(Trouble::Failed("the worker panicked".to_owned())),
+        }
+    }
+}
+
+fn trouble(failure: RunFailure) -> Trouble {
+    match failure {
+        RunFailure::Device(error) => error.into(),
+        RunFailure::Broken(RunError::Start { error }) => (*error).into(),
+        RunFailure::Broken(RunError::Stage { error, .. }) => match *error {
+            StageError::Device(error) => error.into(),
+            other => Trouble::Failed(other.to_string()),
+        },
+        other => Trouble::Failed(other.to_string()),
+    }
+}
+
+impl Job {
+    /// Runs it on several devices at once, a worker process for each.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and when the fleet cannot be started.
+    pub fn run_on(
+        &self,
+        crew: &Crew,
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Result<Summary, RunFailure> {
+        let begun = Instant::now();
+        let status = registry.status()?;
+        let faces = status.survey.devices.iter().flat_map(|card| &card.faces);
+        let infos: Vec<&DeviceInfo> = faces.collect();
+        let mut chosen = Vec::new();
+        for name in &crew.faces {
+            let mut options = settings.plan.clone();
+            options.devices = vec![name.clone()];
+            let plan = self.plan(&status, &options)?;
+            let face = plan.device.faces.first().cloned().unwrap_or_default();
+            let info = infos.iter().find(|info| info.id.to_string() == face);
+            let info = info.ok_or_else(|| RunFailure::Foreign {
+                what: format!("{face} is not there"),
+            })?;
+            chosen.push((*info, plan));
+        }
+        let Some((_, plan)) = chosen.first() else {
+            return Err(RunFailure::Foreign {
+                what: "no device was named".to_owned(),
+            });
+        };
+        let tasks = self.tasks(plan)?;
+        let constants = Constants::read(plan, self.folder())?;
+        let mut journal = Journal::open(self.output())?;
+        self.clean(&tasks);
+        let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
+        if settings.resume {
+            let recorder = Arc::new(Recorder::new(begun, false, tasks.len()));
+            let course = self.course(plan, tasks.clone(), &constants, settings, &recorder);
+            for number in done_before(&course, &journal) {
+                outcomes[number] = Outcome::Skipped;
+            }
+        }
+        let open: Vec<usize> = (0..tasks.len())
+            .filter(|at| outcomes[*at] == Outcome::NotStarted)
+            .collect();
+        let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
+        journal.forget(&names).map_err(|error| RunFailure::Output {
+            path: self.output().to_owned(),
+            what: format!("its list of results cannot be changed: {error}"),
+        })?;
+        let labels: Vec<String> = chosen.iter().map(|(info, _)| info.id.to_string()).collect();
+        (settings.listener)(News::Begun {
+            records: (tasks.len() + self.input().incomplete.len()) as u64,
+            skipped: (tasks.len() - open.len()) as u64,
+            device: labels.join(" "),
+        });
+        let mut changes = Vec::new();
+        let mut interrupted = false;
+        if !open.is_empty() {
+            let fleet = self.fleet(crew, registry, settings, &chosen, open.len() as u64)?;
+            let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
+            let parcels: Result<Vec<Parcel>, _> =
+                bodies.map(|body| body.map(Parcel::new)).collect();
+            let parcels = parcels.map_err(|error| RunFailure::Foreign {
+                what: error.to_string(),
+            })?;
+            let sink = |delivery: Delivery<'_>| {
+                let index = open[usize::try_from(delivery.record).unwrap_or(usize::MAX)];
+                let outcome = outcome_of(&delivery, &mut journal)?;
+                outcomes[index] = outcome.clone();
+                (settings.listener)(News::Ended {
+                    index,
+                    done: Done {
+                        record: tasks[index].record.id().to_owned(),
+                        outcome,
+                    },
+                    at: begun.elapsed(),
+                });
+                Ok(())
+            };
+            let (stopper, fleet) = fleet;
+            let over = AtomicBool::new(false);
+            let ran = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Acquire) {
+                        if settings.cancel.is_cancelled() {
+                            stopper.drain();
+                            return;
+                        }
+                        std::thread::sleep(GLANCE);
+                    }
+                });
+                let ran = fleet.run(&parcels, sink);
+                over.store(true, Ordering::Release);
+                ran
+            });
+            let report = match ran {
+                Ok(report) => Some(report),
+                Err(failure) => {
+                    changes.push(failure.error.to_string());
+                    failure.report.map(|report| *report)
+                }
+            };
+            if let Some(report) = report {
+                interrupted = report.interrupted;
+                changes.extend(report.incidents.iter().map(incident));
+            }
+        }
+        let mut summary = self.summary(plan, outcomes, begun.elapsed(), interrupted, changes);
+        summary.device = labels.join(", ");
+        summary.faces = labels;
+        Ok(summary)
+    }
+
+    fn fleet(
+        &self,
+        crew: &Crew,
+        registry: &Registry,
+        settings: &Settings,
+        chosen: &[(&DeviceInfo, warploom_plan::ExecutionPlan)],
+        items: u64,
+    ) -> Result<(Stopper, Fleet), RunFailure> {
+        let foreign = |error: &dyn std::fmt::Display| RunFailure::Foreign {
+            what: error.to_string(),
+        };
+        let orders = Orders {
+            pipeline: self
+                .text()
+                .ok_or_else(|| foreign(&"a pipeline without a file"))?
+                .to_owned(),
+            folder: absolute(self.folder()),
+            output: absolute(self.output()),
+            header: self.input().header.clone(),
+            options: settings.plan.clone(),
+            batch: settings.batch,
+            patience: settings.patience,
+            check_races: settings.check_races,
+        };
+        let stopper = Stopper::new().map_err(|error| foreign(&error))?;
+        let mut rules = Rules::default();
+        rules.schedule = match crew.split {
+            Split::Guided => Schedule::Guided,
+            Split::Balanced => Schedule::Balanced,
+            Split::Ceil => Schedule::Ceil,
+        };
+        rules.silence_limit = settings.patience;
+        // A folder of its own for each run: which records are done is in our list.
+        let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let stamp = stamp.map_or(0, |since| since.as_millis());
+        let folder = self
+            .output()
+            .join(FOLDER)
+            .join(format!("run-{stamp}-{}", std::process::id()));
+        let setup = serde_json::to_vec(&orders).map_err(|error| foreign(&error))?;
+        let mut builder = Fleet::builder(crew.program.clone())
+            .setup(setup)
+            .plan(&chosen[0].1.hash)
+            .folder(folder)
+            .rules(rules)
+            .desk(registry.desk()?)
+            .stopper(&stopper);
+        for (info, plan) in chosen {
+            let mut device = FleetDevice::new(called(info))
+                .model(&info.name)
+                .ordinal(info.id.ordinal)
+                .workers(crew.workers);
+            if let Some(name) = cuda_name(info) {
+                let card = Card {
+                    uuid: Some(name),
+                    slices: Vec::new(),
+                };
+                let wanted = Shown {
+                    card: 0,
+                    slice: None,
+                };
+                // What this process sees is what it may pass on: its driver has heeded the mask.
+                let mask = Mask::only(Stack::Cuda, wanted, &[card], &Inherited::default());
+                device = device.mask(mask.map_err(|error| foreign(&error))?);
+            }
+            if let Some(request) = requests(plan, settings, items).into_iter().next() {
+                device = device.lease(request);
+            }
+            builder = builder.device(device);
+        }
+        let fleet = builder.build().map_err(|error| foreign(&error))?;
+        Ok((stopper, fleet))
+    }
+}
+
+/// How often it is looked whether the run was called off.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What became of a record; one that is done goes on the list first.
+fn outcome_of(delivery: &Delivery<'_>, journal: &mut Journal) -> Result<Outcome, String> {
+    Ok(match delivery.outcome {
+        Ending::Ok { .. } => {
+            let told: Option<Told> = delivery
+                .answer
+                .and_then(|answer| serde_json::from_slice(answer).ok());
+            let told = told.ok_or("a worker's answer makes no sense")?;
+            if let Some(line) = &told.line {
+                journal.add(line).map_err(|error| error.to_string())?;
+            }
+            Outcome::Ok { files: told.files }
+        }
+        Ending::Failed { reason, .. } => Outcome::Failed(match reason {
+            Reason::Work { text } => {
+                serde_json::from_str(text).unwrap_or_else(|_| Failure::new(text))
+            }
+            other => Failure::new(other.to_string()),
+        }),
+        Ending::NotStarted { .. } => Outcome::NotStarted,
+    })
+}
+
+fn incident(incident: &Incident) -> String {
+    match incident {
+        Incident::Grief { device, how } => format!("a worker on {device} came to grief: {how}"),
+        Incident::Quarantined { device, why } => {
+            format!("{device} got no work for a while: {why}")
+        }
+        Incident::Readmitted { device } => format!("{device} works again"),
+        Incident::GivenUp { device, why } => format!("{device} was given up: {why}"),
+        Incident::Undead { pid } => format!("process {pid} was killed and did not die"),
+        Incident::Ceiling { model, batch } => {
+            format!("{model} has room for {batch} records at once")
+        }
+    }
+}
+
+/// Workers may be started elsewhere.
+fn absolute(path: &std::path::Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -40,10 +40,6 @@ impl Environment {
 }
 
 /// All variables that are texts, for whoever passes them on.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the place where the environment is read"
-)]
 pub(crate) fn everything() -> Vec<(String, String)> {
     let all = std::env::vars_os();
     let texts =

@@ -104,11 +104,12 @@ fn workers_that_are_killed_lose_no_record() {
     let mut child = bench.start(&with(&["-o", "out", "--batch", "1", "-q"]));
     let mut kills = 0;
     wait_for("the end", || {
-        if kills < 6 && bench.results("out").len() > 20 * kills {
-            if let Some(worker) = children(child.id()).into_iter().nth(kills % 2) {
-                kill(worker);
-                kills += 1;
-            }
+        if kills < 6
+            && bench.results("out").len() > 20 * kills
+            && let Some(worker) = children(child.id()).into_iter().nth(kills % 2)
+        {
+            kill(worker);
+            kills += 1;
         }
         child.try_wait().unwrap().is_some()
     });

@@ -14,9 +14,11 @@ use warploom_fleet::{
     Record as Parcel, Refusal, Rules, Schedule, Stopper, Trouble, Work,
 };
 use warploom_io::records::Record;
+use warploom_plan::ExecutionPlan;
 use warploom_sched::{RunError, StageError};
 
 use crate::attempt::requests;
+use crate::course::Task;
 use crate::error::RunFailure;
 use crate::job::{Job, done_before};
 use crate::journal::{FOLDER, Journal, Line};
@@ -183,6 +185,15 @@ fn trouble(failure: RunFailure) -> Trouble {
     }
 }
 
+/// What there is to do, and the list of what is done.
+struct Books {
+    tasks: Vec<Task>,
+    journal: Journal,
+    outcomes: Vec<Outcome>,
+    /// The numbers of tasks that are to be done.
+    open: Vec<usize>,
+}
+
 impl Job {
     /// Runs it on several devices at once, a worker process for each.
     ///
@@ -195,46 +206,18 @@ impl Job {
         settings: &Settings,
     ) -> Result<Summary, RunFailure> {
         let begun = Instant::now();
-        let status = registry.status()?;
-        let faces = status.survey.devices.iter().flat_map(|card| &card.faces);
-        let infos: Vec<&DeviceInfo> = faces.collect();
-        let mut chosen = Vec::new();
-        for name in &crew.faces {
-            let mut options = settings.plan.clone();
-            options.devices = vec![name.clone()];
-            let plan = self.plan(&status, &options)?;
-            let face = plan.device.faces.first().cloned().unwrap_or_default();
-            let info = infos.iter().find(|info| info.id.to_string() == face);
-            let info = info.ok_or_else(|| RunFailure::Foreign {
-                what: format!("{face} is not there"),
-            })?;
-            chosen.push((*info, plan));
-        }
+        let chosen = self.chosen(crew, registry, settings)?;
         let Some((_, plan)) = chosen.first() else {
             return Err(RunFailure::Foreign {
                 what: "no device was named".to_owned(),
             });
         };
-        let tasks = self.tasks(plan)?;
-        let constants = Constants::read(plan, self.folder())?;
-        let mut journal = Journal::open(self.output())?;
-        self.clean(&tasks);
-        let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
-        if settings.resume {
-            let recorder = Arc::new(Recorder::new(begun, false, tasks.len()));
-            let course = self.course(plan, tasks.clone(), &constants, settings, &recorder);
-            for number in done_before(&course, &journal) {
-                outcomes[number] = Outcome::Skipped;
-            }
-        }
-        let open: Vec<usize> = (0..tasks.len())
-            .filter(|at| outcomes[*at] == Outcome::NotStarted)
-            .collect();
-        let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
-        journal.forget(&names).map_err(|error| RunFailure::Output {
-            path: self.output().to_owned(),
-            what: format!("its list of results cannot be changed: {error}"),
-        })?;
+        let Books {
+            tasks,
+            mut journal,
+            mut outcomes,
+            open,
+        } = self.books(plan, settings, begun)?;
         let labels: Vec<String> = chosen.iter().map(|(info, _)| info.id.to_string()).collect();
         (settings.listener)(News::Begun {
             records: (tasks.len() + self.input().incomplete.len()) as u64,
@@ -299,12 +282,71 @@ impl Job {
         Ok(summary)
     }
 
+    /// Each device that was named, by the face that the compiler chooses, with its plan.
+    fn chosen(
+        &self,
+        crew: &Crew,
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Result<Vec<(DeviceInfo, ExecutionPlan)>, RunFailure> {
+        let status = registry.status()?;
+        let mut chosen = Vec::new();
+        for name in &crew.faces {
+            let mut options = settings.plan.clone();
+            options.devices = vec![name.clone()];
+            let plan = self.plan(&status, &options)?;
+            let face = plan.device.faces.first().cloned().unwrap_or_default();
+            let mut faces = status.survey.devices.iter().flat_map(|card| &card.faces);
+            let info = faces.find(|info| info.id.to_string() == face);
+            let info = info.ok_or_else(|| RunFailure::Foreign {
+                what: format!("{face} is not there"),
+            })?;
+            chosen.push((info.clone(), plan));
+        }
+        Ok(chosen)
+    }
+
+    /// What there is to do, and the list of what is done.
+    fn books(
+        &self,
+        plan: &ExecutionPlan,
+        settings: &Settings,
+        begun: Instant,
+    ) -> Result<Books, RunFailure> {
+        let tasks = self.tasks(plan)?;
+        let constants = Constants::read(plan, self.folder())?;
+        let mut journal = Journal::open(self.output())?;
+        self.clean(&tasks);
+        let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
+        if settings.resume {
+            let recorder = Arc::new(Recorder::new(begun, false, tasks.len()));
+            let course = self.course(plan, tasks.clone(), &constants, settings, &recorder);
+            for number in done_before(&course, &journal) {
+                outcomes[number] = Outcome::Skipped;
+            }
+        }
+        let open: Vec<usize> = (0..tasks.len())
+            .filter(|at| outcomes[*at] == Outcome::NotStarted)
+            .collect();
+        let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
+        journal.forget(&names).map_err(|error| RunFailure::Output {
+            path: self.output().to_owned(),
+            what: format!("its list of results cannot be changed: {error}"),
+        })?;
+        Ok(Books {
+            tasks,
+            journal,
+            outcomes,
+            open,
+        })
+    }
+
     fn fleet(
         &self,
         crew: &Crew,
         registry: &Registry,
         settings: &Settings,
-        chosen: &[(&DeviceInfo, warploom_plan::ExecutionPlan)],
+        chosen: &[(DeviceInfo, ExecutionPlan)],
         items: u64,
     ) -> Result<(Stopper, Fleet), RunFailure> {
         let foreign = |error: &dyn std::fmt::Display| RunFailure::Foreign {
@@ -324,13 +366,15 @@ impl Job {
             check_races: settings.check_races,
         };
         let stopper = Stopper::new().map_err(|error| foreign(&error))?;
-        let mut rules = Rules::default();
-        rules.schedule = match crew.split {
-            Split::Guided => Schedule::Guided,
-            Split::Balanced => Schedule::Balanced,
-            Split::Ceil => Schedule::Ceil,
+        let rules = Rules {
+            schedule: match crew.split {
+                Split::Guided => Schedule::Guided,
+                Split::Balanced => Schedule::Balanced,
+                Split::Ceil => Schedule::Ceil,
+            },
+            silence_limit: settings.patience,
+            ..Rules::default()
         };
-        rules.silence_limit = settings.patience;
         // A folder of its own for each run: which records are done is in our list.
         let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let stamp = stamp.map_or(0, |since| since.as_millis());

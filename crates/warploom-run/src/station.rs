@@ -61,11 +61,13 @@ impl Station {
         let status = registry.status()?;
         let plan = compile(&pipeline, &sources, Some(&status), &options);
         let plan = plan.map_err(RunFailure::Refused)?;
-        let mut settings = Settings::default();
-        settings.plan = options;
-        settings.batch = orders.batch;
-        settings.patience = orders.patience;
-        settings.check_races = orders.check_races;
+        let settings = Settings {
+            plan: options,
+            batch: orders.batch,
+            patience: orders.patience,
+            check_races: orders.check_races,
+            ..Settings::default()
+        };
         Ok(Self {
             constants: Constants::read(&plan, &orders.folder)?,
             faces: Faces::open(&plan, &registry)?,

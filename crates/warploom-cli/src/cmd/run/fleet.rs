@@ -1,9 +1,8 @@
 //! Several devices at once.
 
+use warploom::Status;
 use warploom::fleet::Program;
 use warploom::run::many::{Crew, Split};
-use warploom::run::{Job, RunFailure, Settings, Summary};
-use warploom::{Registry, Status};
 
 use crate::args;
 use crate::report::Problem;
@@ -40,13 +39,4 @@ pub(super) fn crew(args: &args::Run, status: &Status) -> Result<Option<Crew>, Pr
         args::Split::Ceil => Split::Ceil,
     };
     Ok(Some(crew))
-}
-
-pub(super) fn run(
-    job: &Job,
-    crew: &Crew,
-    registry: &Registry,
-    settings: &Settings,
-) -> Result<Summary, RunFailure> {
-    job.run_on(crew, registry, settings)
 }

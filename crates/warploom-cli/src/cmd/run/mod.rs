@@ -91,7 +91,7 @@ fn work(
         posting.hear(&news);
     });
     let summary = match fleet::crew(args, &status)? {
-        Some(crew) => fleet::run(&job, &crew, &registry, &settings),
+        Some(crew) => job.run_on(&crew, &registry, &settings),
         None => job.run(&registry, &settings),
     };
     progress.close();

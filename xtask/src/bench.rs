@@ -22,6 +22,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("plan", "warploom-plan"),
     ("sched", "warploom-sched"),
     ("fleet", "warploom-fleet"),
+    ("watch", "warploom-watch"),
 ];
 
 /// The longest a single bench program may take.
@@ -60,6 +61,10 @@ const TARGETS: &[(&str, f64)] = &[
     ("fleet_record_us", 50.0),
     // 3 GB/s.
     ("fleet_gigabyte_ms", 333.0),
+    ("span_collect_ns", 100.0),
+    ("trace_100000_spans_ms", 1_000.0),
+    ("report_100000_spans_ms", 1_000.0),
+    ("notice_update_us", 1_000.0),
 ];
 
 /// One measured number; less is better.

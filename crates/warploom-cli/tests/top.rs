@@ -233,3 +233,30 @@ fn a_signal_from_elsewhere_gives_the_terminal_back() {
     played.until("Devices");
     played.over(130);
 }
+
+/// A window that is closed takes everything in it along.
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    // Deaf to the signal that comes with it, as under `nohup`, and not.
+    for prefix in ["", "trap '' HUP; "] {
+        let mut played = Played::start(&format!(
+            "sh -c \"{prefix}echo '[pid '\\$\\$']'; exec '{PROGRAM}' top --leases '{}'\"",
+            dir.path().display()
+        ));
+        played.until("nothing runs");
+        let (_, rest) = played.seen.split_once("[pid ").unwrap();
+        let pid = rest.split_once(']').unwrap().0.to_owned();
+        let lives = || Path::new("/proc").join(&pid).exists();
+        assert!(lives() || !Path::new("/proc/self").exists(), "{pid}");
+        drop(played);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while lives() {
+            assert!(
+                Instant::now() < deadline,
+                "{pid} goes on without a terminal"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}

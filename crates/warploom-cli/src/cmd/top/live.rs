@@ -2,7 +2,7 @@
 //!
 //! One thread looks at the machine and one draws, so that keys answer while a ledger is busy.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,9 @@ use crate::report::Problem;
 
 /// How soon a signal or news is noticed.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long whoever draws gets to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// The terminal, drawn on until this is dropped.
 struct Stage {
@@ -47,7 +50,11 @@ impl Drop for Stage {
 pub(super) fn run(sight: Sight, every: Duration) -> Result<ExitCode, Problem> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst))
+    let handler = move || {
+        flag.store(true, Ordering::SeqCst);
+        end_in(GRACE);
+    };
+    ctrlc::set_handler(handler)
         .map_err(|error| Problem::failure(format!("interrupts cannot be watched: {error}")))?;
     let (news, heard) = channel();
     let (wishes, asked) = channel();
@@ -70,12 +77,29 @@ pub(super) fn run(sight: Sight, every: Duration) -> Result<ExitCode, Problem> {
     Ok(end)
 }
 
+/// Ends the process, unless it has ended by then.
+///
+/// Whoever reads the keys may never come back: when a terminal goes away, its window closed, reading
+/// from it answers nothing for ever, and the library that waits for keys tries again without rest.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing is half done here, and the thread that should return does not"
+)]
+fn end_in(grace: Duration) {
+    thread::sleep(grace);
+    let _ = ratatui::try_restore();
+    std::process::exit(130);
+}
+
 /// Looks at the machine again and again, until nobody wishes anything any more.
 fn watch(sight: &Sight, every: Duration, news: &Sender<News>, asked: &Receiver<()>) {
     loop {
         let look = sight.look().map_err(|problem| problem.to_string());
         if news.send(look).is_err() {
             return;
+        }
+        if !io::stdout().is_terminal() {
+            end_in(GRACE);
         }
         match asked.recv_timeout(every) {
             Ok(()) => {
@@ -144,8 +168,6 @@ fn perform(
 
 #[cfg(test)]
 mod tests {
-    use std::io::IsTerminal as _;
-
     use super::*;
 
     /// The one below starts this one in a terminal, and looks at what is left of it.

@@ -343,3 +343,52 @@ fn two_runs_do_not_share_a_folder_of_results() {
     assert!(stderr.contains("WL0843"), "{stderr}");
     assert!(first.wait().unwrap().success());
 }
+
+/// A disk of so many kilobytes, which only this command sees; `None` where the system does not allow it.
+#[cfg(target_os = "linux")]
+fn on_small_disk(bench: &Bench, kilobytes: u32, args: &str) -> Option<(i32, String)> {
+    let program = env!("CARGO_BIN_EXE_warploom");
+    let script = format!(
+        "mount -t tmpfs -o size={kilobytes}k none small || exit 99; \
+         {program} run spots.toml -i images -o small/out {args}; code=$?; \
+         cp -r small/out kept; exit $code"
+    );
+    fs::create_dir_all(bench.path("small")).unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]);
+    command
+        .env("WARPLOOM_CPU_ONLY", "1")
+        .current_dir(bench.folder.path());
+    let output = command.output().ok()?;
+    let code = output
+        .status
+        .code()
+        .filter(|code| ![1, 99].contains(code))?;
+    Some((code, String::from_utf8(output.stdout).unwrap()))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_fails_the_records_that_do_not_fit() {
+    let bench = Bench::new(40);
+    let Some((code, stdout)) = on_small_disk(&bench, 300, "--json -q") else {
+        eprintln!("not tried: no file system can be mounted here");
+        return;
+    };
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(code, 3, "{answer}");
+    let count = |of: &str| answer["tally"][of].as_u64().unwrap();
+    assert!(
+        count("ok") > 3 && count("failed") > 3,
+        "{}",
+        answer["tally"]
+    );
+    assert_eq!(count("ok") + count("failed"), 40);
+    assert_eq!(bench.run(&["-o", "whole", "-q"]).0, 0);
+    let whole = bench.results("whole");
+    let kept = bench.results("kept");
+    assert_eq!(kept.len() as u64, 2 * count("ok"));
+    for (path, bytes) in kept {
+        assert!(whole[&path] == bytes, "{}", path.display());
+    }
+}

@@ -8,10 +8,10 @@ import sys
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description="Our speed beside that of others.")
-    parser.add_argument("what", choices=["ops", "seg2k", "point6", "fusion", "latency", "pools"])
+    parser.add_argument("what", choices=["ops", "seg2k", "point6", "fusion", "latency", "whole", "pools"])
     parser.add_argument("work", nargs="*", help="with ops: only these; none means all")
     parser.add_argument("--server", type=shlex.split, required=True, help="the command of our server")
-    parser.add_argument("--warploom", help="with latency: our program")
+    parser.add_argument("--warploom", help="with latency and whole: our program")
     parser.add_argument("--devices", type=lambda t: t.split(","), default=["cpu:0", "opencl:0"])
     parser.add_argument("--peers", type=lambda t: t.split(","), default=None, help="only these")
     parser.add_argument("--shapes", type=lambda t: t.split(","), default=["2048x2048", "64x512x512"])
@@ -31,9 +31,9 @@ def main():
         from . import ops
 
         return ops.run(args)
-    from . import fusion, latency, point6, seg2k
+    from . import fusion, latency, point6, seg2k, whole
 
-    return {"fusion": fusion, "latency": latency, "seg2k": seg2k, "point6": point6}[args.what].run(args)
+    return {"fusion": fusion, "latency": latency, "seg2k": seg2k, "point6": point6, "whole": whole}[args.what].run(args)
 
 
 sys.exit(main())

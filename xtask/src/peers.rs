@@ -14,7 +14,9 @@ use crate::project::Project;
 use crate::python::Python;
 
 /// The groups that are measured this way.
-pub(crate) const GROUPS: &[&str] = &["ops", "seg2k", "point6", "fusion", "latency", "pools"];
+pub(crate) const GROUPS: &[&str] = &[
+    "ops", "seg2k", "point6", "fusion", "latency", "whole", "pools",
+];
 
 const REQUIREMENTS: &str = "tests/bench/requirements.txt";
 const PACKAGE: &str = "warploom-tests";
@@ -42,7 +44,7 @@ pub(crate) fn run(project: &Project, group: &str, flags: &flags::Bench) -> Resul
         &["1", "2"]
     };
     let program = match group {
-        "latency" => Some(oracle::program(project)?),
+        "latency" | "whole" => Some(oracle::program(project)?),
         _ => None,
     };
     let mut is_met = true;

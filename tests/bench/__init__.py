@@ -1,6 +1,6 @@
 """Our speed beside that of the libraries people would use instead, in one interleaved run.
 
-Run it with `cargo xtask bench ops` (or `seg2k`, `point6`, `fusion`, `latency`), which makes a virtual environment with
+Run it with `cargo xtask bench ops` (or `seg2k`, `point6`, `fusion`, `latency`, `whole`), which makes a virtual environment with
 the peers and builds our server, or by hand from the folder above: `python -m bench ops --server PATH`.
 
     scene.py    the images
@@ -14,6 +14,7 @@ the peers and builds our server, or by hand from the folder above: `python -m be
     point6.py   six pointwise steps against Halide
     fusion.py   random graphs, fused and not
     latency.py  what is paid before the first pixel
+    whole.py    from files to files, beside the kernels alone
     frames.py   camera frames for the two
     server.rs   our server
     dummy.py    a server that only pretends, for trying the rest out

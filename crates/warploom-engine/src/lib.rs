@@ -28,6 +28,7 @@ mod around;
 mod block;
 pub mod chain;
 pub mod convolve;
+mod cut;
 pub mod depth;
 mod dispatch;
 pub mod distance;
@@ -62,8 +63,9 @@ mod whole;
 pub mod window;
 
 pub use chain::Chain;
+pub use cut::partition;
 pub use engine::Engine;
 pub use image::{Image, ImageMut};
-pub use pass::{Pass, partition};
+pub use pass::Pass;
 pub use pixel::{Pixel, Real};
 pub use view::{View, ViewMut};

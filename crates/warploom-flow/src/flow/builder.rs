@@ -19,6 +19,18 @@ pub struct Flow {
     nodes: Vec<Node>,
     inputs: Vec<ValueId>,
     outputs: Vec<ValueId>,
+    /// Who touches each value: asked so often that looking through the nodes took most of the time
+    /// it takes to compile a large flow.
+    links: Vec<Links>,
+}
+
+/// Who touches a value.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Links {
+    writer: Option<NodeId>,
+    /// Each once, in order.
+    readers: Vec<NodeId>,
+    output: bool,
 }
 
 impl Flow {
@@ -88,10 +100,35 @@ impl Flow {
                 "nodes depend on each other in a circle"
             );
         }
-        Self {
-            nodes: sorted,
-            ..self.clone()
+        let mut flow = Self {
+            values: self.values.clone(),
+            nodes: Vec::with_capacity(sorted.len()),
+            inputs: self.inputs.clone(),
+            outputs: Vec::with_capacity(self.outputs.len()),
+            links: vec![Links::default(); self.values.len()],
+        };
+        for node in sorted {
+            flow.push(node);
         }
+        for id in &self.outputs {
+            flow.output(*id);
+        }
+        flow
+    }
+
+    /// Adds a node behind those it depends on.
+    fn push(&mut self, node: Node) {
+        let at = NodeId::try_from(self.nodes.len()).expect("few nodes");
+        for id in &node.inputs {
+            let readers = &mut self.links[*id as usize].readers;
+            if readers.last() != Some(&at) {
+                readers.push(at);
+            }
+        }
+        for id in &node.outputs {
+            self.links[*id as usize].writer = Some(at);
+        }
+        self.nodes.push(node);
     }
 
     /// The same nodes over images of other extents: what a tile of the images takes.
@@ -106,24 +143,20 @@ impl Flow {
         flow
     }
 
-    /// The nodes that read a value.
+    /// The nodes that read a value, in order.
     pub fn readers(&self, id: ValueId) -> impl Iterator<Item = usize> {
-        let nodes = self.nodes.iter().enumerate();
-        nodes
-            .filter(move |(_, node)| node.inputs.contains(&id))
-            .map(|(at, _)| at)
+        let readers = &self.links[id as usize].readers;
+        readers.iter().map(|at| *at as usize)
     }
 
     /// The node that writes a value, if one does.
-    ///
-    /// # Panics
-    /// When there are 2^32 nodes.
     pub fn writer(&self, id: ValueId) -> Option<NodeId> {
-        let at = self
-            .nodes
-            .iter()
-            .position(|node| node.outputs.contains(&id));
-        at.map(|at| NodeId::try_from(at).expect("few nodes"))
+        self.links[id as usize].writer
+    }
+
+    /// Is a value an output?
+    pub fn is_output(&self, id: ValueId) -> bool {
+        self.links[id as usize].output
     }
 
     /// Adds a value that nothing writes yet.
@@ -135,6 +168,7 @@ impl Flow {
             kind,
             constant: None,
         });
+        self.links.push(Links::default());
         ValueId::try_from(self.values.len() - 1).expect("few values")
     }
 
@@ -147,6 +181,7 @@ impl Flow {
 
     /// Makes a value an output.
     pub fn output(&mut self, id: ValueId) {
+        self.links[id as usize].output = true;
         self.outputs.push(id);
     }
 
@@ -164,7 +199,7 @@ impl Flow {
     /// Adds a primitive that writes one new value.
     pub fn add(&mut self, prim: Prim, inputs: &[ValueId], gives: ValueKind) -> ValueId {
         let output = self.value(gives);
-        self.nodes.push(Node {
+        self.push(Node {
             prim,
             inputs: inputs.to_vec(),
             outputs: vec![output],

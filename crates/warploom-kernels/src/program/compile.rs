@@ -31,6 +31,62 @@ pub struct Program {
     constants: Vec<Constant>,
     temps: Vec<Temp>,
     layout: Layout,
+    touched: Touched,
+}
+
+/// The first and the last step that touch something; `None` when none does.
+type Span = Option<(usize, usize)>;
+
+/// When values and scratch are touched, by their numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Touched {
+    values: Vec<Span>,
+    scratch: Vec<Span>,
+}
+
+impl Touched {
+    fn by(steps: &[Step], values: usize, scratch: usize) -> Self {
+        let mut touched = Self {
+            values: vec![None; values],
+            scratch: vec![None; scratch],
+        };
+        for (at, step) in steps.iter().enumerate() {
+            let touch = |span: &mut Span| *span = Some((span.map_or(at, |(first, _)| first), at));
+            match step {
+                Step::Host(pass) => {
+                    for id in pass.inputs.iter().chain(&pass.outputs) {
+                        touch(&mut touched.values[*id as usize]);
+                    }
+                }
+                Step::Launch(launch) => {
+                    for arg in &launch.args {
+                        match arg {
+                            LaunchArg::Value(id) => touch(&mut touched.values[*id as usize]),
+                            LaunchArg::Scratch(number) => {
+                                touch(&mut touched.scratch[*number as usize]);
+                            }
+                            LaunchArg::Constant(_) | LaunchArg::Number(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+        touched
+    }
+
+    /// How long a piece of memory is needed, by its number.
+    fn lifetime(&self, number: usize, temp: Temp) -> Lifetime {
+        let span = match temp.value {
+            Some(id) => self.values[id as usize],
+            None => self.scratch[number],
+        };
+        let (first, last) = span.unwrap_or((0, 0));
+        Lifetime {
+            bytes: temp.bytes,
+            first,
+            last,
+        }
+    }
 }
 
 /// Memory that only the program uses: an inner value, or scratch.
@@ -117,9 +173,13 @@ impl Program {
                 steps.push(Step::Launch(launch));
             }
         }
-        for (id, value) in (0_u32..).zip(flow.values()) {
-            let bound = flow.inputs().contains(&id) || flow.outputs().contains(&id);
-            let shared = steps.iter().any(|step| touches(step, None, Some(id)));
+        let touched = Touched::by(&steps, flow.values().len(), temps.len());
+        let mut bound = vec![false; flow.values().len()];
+        for id in flow.inputs().iter().chain(flow.outputs()) {
+            bound[*id as usize] = true;
+        }
+        for ((id, value), bound) in (0_u32..).zip(flow.values()).zip(bound) {
+            let shared = touched.values[id as usize].is_some();
             if !bound && value.constant.is_none() && shared {
                 temps.push(Temp {
                     value: Some(id),
@@ -127,10 +187,9 @@ impl Program {
                 });
             }
         }
-        let lives: Vec<Lifetime> = (0_u32..)
-            .zip(&temps)
-            .map(|(number, temp)| lifetime(&steps, number, *temp))
-            .collect();
+        let lives = temps.iter().enumerate();
+        let lives = lives.map(|(number, temp)| touched.lifetime(number, *temp));
+        let lives: Vec<Lifetime> = lives.collect();
         let layout = lay_out(&lives, align);
         Self {
             flow: Arc::new(flow),
@@ -140,6 +199,7 @@ impl Program {
             constants,
             temps,
             layout,
+            touched,
         }
     }
 
@@ -187,16 +247,13 @@ impl Program {
     /// The first and the last of its steps that touch a value; `None` when none does. Outside of
     /// them the memory of an input or an output may hold something else.
     pub fn span(&self, id: ValueId) -> Option<(usize, usize)> {
-        let touches = |step: &Step| touches(step, None, Some(id));
-        let first = self.steps.iter().position(touches)?;
-        let last = self.steps.iter().rposition(touches)?;
-        Some((first, last))
+        self.touched.values[id as usize]
     }
 
     /// The first and the last of its steps that touch the workspace; `None` when none does.
     pub fn workspace_span(&self) -> Option<(usize, usize)> {
-        let lives = (0_u32..).zip(&self.temps);
-        let lives = lives.map(|(number, temp)| lifetime(&self.steps, number, *temp));
+        let lives = self.temps.iter().enumerate();
+        let lives = lives.map(|(number, temp)| self.touched.lifetime(number, *temp));
         lives.fold(None, |span: Option<(usize, usize)>, life| {
             let (first, last) = span.unwrap_or((life.first, life.last));
             Some((first.min(life.first), last.max(life.last)))
@@ -229,31 +286,4 @@ impl Program {
 /// Kernels' slices start here, and none shares a cache line with another.
 fn alignment(info: &DeviceInfo) -> u64 {
     u64::from(info.limits.slice_align.max(1)).max(64)
-}
-
-/// Does a step read or write a piece of scratch, or a value?
-fn touches(step: &Step, scratch: Option<u32>, value: Option<ValueId>) -> bool {
-    match step {
-        Step::Host(pass) => {
-            let mut values = pass.inputs.iter().chain(&pass.outputs);
-            value.is_some_and(|id| values.any(|other| *other == id))
-        }
-        Step::Launch(launch) => launch.args.iter().any(|arg| match arg {
-            LaunchArg::Value(id) => value == Some(*id),
-            LaunchArg::Scratch(number) => scratch == Some(*number),
-            LaunchArg::Constant(_) | LaunchArg::Number(_) => false,
-        }),
-    }
-}
-
-fn lifetime(steps: &[Step], number: u32, temp: Temp) -> Lifetime {
-    let scratch = temp.value.is_none().then_some(number);
-    let touches = |step: &Step| touches(step, scratch, temp.value);
-    let first = steps.iter().position(touches).unwrap_or(0);
-    let last = steps.iter().rposition(touches).unwrap_or(0);
-    Lifetime {
-        bytes: temp.bytes,
-        first,
-        last,
-    }
 }

@@ -101,15 +101,60 @@ impl Dice {
 
 /// The least that any layout needs: the most bytes that live at one step.
 fn bound(lives: &[Lifetime], align: u64) -> u64 {
-    let live = |step: usize| -> u64 {
-        let here = lives
-            .iter()
-            .filter(|life| life.first <= step && step <= life.last);
-        // Only the topmost need not fill its last unit.
-        let sum: u64 = here.map(|life| life.bytes.next_multiple_of(align)).sum();
-        sum.saturating_sub(align - 1)
-    };
-    lives.iter().map(|life| live(life.first)).max().unwrap_or(0)
+    let end = lives.iter().map(|life| life.last + 1).max().unwrap_or(0);
+    // Bytes come and go; the sum in between is what lives.
+    let (mut come, mut go) = (vec![0_u64; end + 1], vec![0_u64; end + 1]);
+    for life in lives {
+        let bytes = life.bytes.next_multiple_of(align);
+        come[life.first] += bytes;
+        go[life.last + 1] += bytes;
+    }
+    let (mut live, mut most) = (0, 0);
+    for (come, go) in come.into_iter().zip(go) {
+        live = live + come - go;
+        most = live.max(most);
+    }
+    // Only the topmost need not fill its last unit.
+    most.saturating_sub(align - 1)
+}
+
+/// Values that are placed, by the blocks of steps in which they live: most live shortly, so a value
+/// need not be compared with all.
+struct Placed {
+    blocks: Vec<Vec<usize>>,
+}
+
+impl Placed {
+    /// Steps in a block.
+    const BLOCK: usize = 32;
+
+    fn none(lives: &[Lifetime]) -> Self {
+        let end = lives.iter().map(|life| life.last).max().unwrap_or(0);
+        Self {
+            blocks: vec![Vec::new(); end / Self::BLOCK + 1],
+        }
+    }
+
+    fn blocks(life: &Lifetime) -> std::ops::RangeInclusive<usize> {
+        life.first / Self::BLOCK..=life.last / Self::BLOCK
+    }
+
+    fn add(&mut self, at: usize, life: &Lifetime) {
+        for list in &mut self.blocks[Self::blocks(life)] {
+            list.push(at);
+        }
+    }
+
+    /// Those that live when `life` does, each once.
+    fn meeting(&self, lives: &[Lifetime], life: &Lifetime) -> impl Iterator<Item = usize> {
+        Self::blocks(life).flat_map(move |block| {
+            let first = move |other: &Lifetime| {
+                block == (other.first / Self::BLOCK).max(life.first / Self::BLOCK)
+            };
+            let list = self.blocks[block].iter().copied();
+            list.filter(move |at| lives[*at].meets(life) && first(&lives[*at]))
+        })
+    }
 }
 
 /// Places values in this order, each as low as it fits.
@@ -118,13 +163,13 @@ fn place(lives: &[Lifetime], order: &[usize], align: u64) -> Layout {
         offsets: vec![0; lives.len()],
         bytes: 0,
     };
-    let mut placed: Vec<usize> = Vec::with_capacity(lives.len());
+    let mut placed = Placed::none(lives);
     let mut taken: Vec<(u64, u64)> = Vec::new();
     for at in order {
         let life = &lives[*at];
         taken.clear();
-        let meets = placed.iter().filter(|other| lives[**other].meets(life));
-        taken.extend(meets.map(|other| (layout.offsets[*other], lives[*other].bytes)));
+        let meeting = placed.meeting(lives, life);
+        taken.extend(meeting.map(|other| (layout.offsets[other], lives[other].bytes)));
         taken.sort_unstable();
         let mut offset = 0;
         for (start, bytes) in &taken {
@@ -135,7 +180,7 @@ fn place(lives: &[Lifetime], order: &[usize], align: u64) -> Layout {
         }
         layout.offsets[*at] = offset;
         layout.bytes = layout.bytes.max(offset + life.bytes);
-        placed.push(*at);
+        placed.add(*at, life);
     }
     layout
 }
@@ -147,6 +192,31 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// The least is what lives at some step, step by step.
+        #[test]
+        fn the_bound_is_the_most_that_lives_at_once(
+            lives in proptest::collection::vec((1..5000_u64, 0..90_usize, 0..70_usize), 1..30)
+        ) {
+            let lives: Vec<Lifetime> = lives
+                .into_iter()
+                .map(|(bytes, first, length)| Lifetime { bytes, first, last: first + length })
+                .collect();
+            let live = |step: usize| -> u64 {
+                let here = lives.iter().filter(|life| life.first <= step && step <= life.last);
+                here.map(|life| life.bytes.next_multiple_of(256)).sum()
+            };
+            let most = (0..200).map(live).max().unwrap_or(0);
+            prop_assert_eq!(bound(&lives, 256), most - 255);
+            let mut placed = Placed::none(&lives);
+            for (at, life) in lives.iter().enumerate() {
+                let mut met: Vec<usize> = placed.meeting(&lives, life).collect();
+                met.sort_unstable();
+                let meets = |other: &usize| lives[*other].meets(life);
+                prop_assert_eq!(met, (0..at).filter(meets).collect::<Vec<_>>());
+                placed.add(at, life);
+            }
+        }
+
         #[test]
         fn no_two_living_values_share_a_byte(
             lives in proptest::collection::vec((1..5000_u64, 0..20_usize, 0..6_usize), 0..30)

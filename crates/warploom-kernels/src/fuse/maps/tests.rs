@@ -146,6 +146,39 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Pairs are found without looking at all nodes again, and are the very same.
+    #[test]
+    fn fusion_is_what_it_means(
+        recipes in prop::collection::vec(recipe(), 1..40),
+        wanted in prop::collection::vec(any::<usize>(), 1..8),
+        near in 1..12_usize,
+        buffers in 3..9_usize,
+        terms in prop_oneof![Just(600_usize), Just(25)],
+        fast in prop_oneof![Just(1e15_f64), Just(1e6)],
+        rows in any::<bool>(),
+    ) {
+        // Sources that are not far make chains; any make bushes.
+        let local = |at: usize, recipe: &Recipe| {
+            let (a, b) = recipe.sources;
+            let known = 2 + at;
+            let back = |source: usize| known - 1 - source % near.min(known);
+            let sources = if near < 8 { (back(a), back(b)) } else { (a % known, b % known) };
+            Recipe { sources, ..recipe.clone() }
+        };
+        let recipes: Vec<Recipe> = recipes.iter().enumerate().map(|(at, recipe)| local(at, recipe)).collect();
+        let flow = build(&recipes, [1, 4, 5], &wanted);
+        let mut options = Options { buffers, terms, rows, ..Options::default() };
+        options.machine.operations_per_second = fast;
+        let fused = fuse(&flow, &options);
+        let (meant, notes) = meaning::fused(&flow, &options);
+        prop_assert_eq!(&fused.flow, &meant);
+        prop_assert_eq!(&fused.notes[..notes.len()], &notes[..]);
+    }
+}
+
 #[test]
 fn a_chain_is_one_pass() {
     let mut flow = Flow::new();

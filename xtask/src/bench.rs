@@ -40,6 +40,7 @@ const TARGETS: &[(&str, f64)] = &[
     ("plan_10_steps_us", 1_000.0),
     ("plan_1000_steps_ms", 100.0),
     ("plan_batch_10000_ms", 1_000.0),
+    ("plan_hostile_worst_ms", 1_000.0),
     ("deal_ours_worst_ratio", 1.10),
     ("layout_mean_ratio", 1.05),
     ("sched_batch_us", 5.0),

@@ -53,6 +53,8 @@ struct Group {
     inputs: Vec<ValueId>,
     /// What it makes that others need, sorted.
     outputs: Vec<ValueId>,
+    /// How many of them the flow gives, which no joining makes fewer.
+    given: usize,
     /// Values of which it reads other planes.
     planes: Vec<ValueId>,
 }
@@ -63,6 +65,11 @@ impl Group {
         let node = &flow.nodes()[at];
         Self {
             rowwise: Rowwise::of(flow, node),
+            given: node
+                .outputs
+                .iter()
+                .filter(|id| flow.is_output(**id))
+                .count(),
             inputs: sorted(pass.inputs),
             outputs: sorted(pass.outputs),
             planes: other_planes(node),
@@ -141,6 +148,9 @@ impl<'a> Cut<'a> {
         if a == b || !self.live[first] || !self.live[second] {
             return false;
         }
+        if self.groups[a].given + self.groups[b].given > self.most {
+            return false;
+        }
         let Some(joined) = self.joined(a, b) else {
             return false;
         };
@@ -176,6 +186,7 @@ impl<'a> Cut<'a> {
         });
         Some(Group {
             rowwise: Some(Rowwise { edge, ..one }),
+            given: self.groups[a].given + self.groups[b].given,
             inputs: sorted(inputs),
             outputs: sorted(outputs),
             planes,

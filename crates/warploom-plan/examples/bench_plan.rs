@@ -7,6 +7,9 @@
     reason = "random numbers between small bounds"
 )]
 
+#[path = "../tests/plan/texts.rs"]
+mod texts;
+
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -200,12 +203,33 @@ fn main() {
     });
     println!("plan_batch_10000_ms {:.1}", cold * 1e3);
     println!("plan_batch_10000_again_ms {:.1}", warm * 1e3);
+    hostile(&sources, one.as_ref(), &options);
     compare("ours", |costs, counts| deal(costs, counts).makespan);
     compare("heft", heft);
     compare("first_fit", first_fit);
     let layouts = layouts();
     println!("layout_mean_ratio {:.4}", layouts.0);
     println!("layout_worst_ratio {:.4}", layouts.1);
+}
+
+/// The longest that any file takes that nobody would write, from its text to a plan or a refusal; on the
+/// processor and on a card.
+fn hostile(sources: &Sources, status: Option<&Status>, options: &Options) {
+    let mut worst = 0.0_f64;
+    for (name, text) in texts::wrong().into_iter().chain(texts::right(10_000)) {
+        for (device, status) in [("cpu", None), ("gpu", status)] {
+            let (took, _) = time(0, || {
+                let plan = Pipeline::from_toml(&text);
+                let plan = plan.and_then(|it| compile(&it, sources, status, options));
+                drop(black_box(plan));
+            });
+            worst = worst.max(took);
+            if took > 0.2 {
+                println!("# {name} on {device}: {:.0} ms", took * 1e3);
+            }
+        }
+    }
+    println!("plan_hostile_worst_ms {:.1}", worst * 1e3);
 }
 
 /// Bytes of layouts of random graphs, in terms of the least that lives at once: mean and worst.

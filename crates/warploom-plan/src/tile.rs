@@ -46,8 +46,8 @@ pub(crate) struct Tiling {
     /// Of one tile.
     pub(crate) seconds: f64,
     pub(crate) traffic: u64,
-    /// Bytes of all tiles together, up and down; what surrounds a tile is copied more than once.
-    pub(crate) copied: u64,
+    /// Bytes of all tiles together that go up, and down; what surrounds a tile goes up more than once.
+    pub(crate) copied: (u64, u64),
 }
 
 impl Tiling {
@@ -102,15 +102,24 @@ pub(crate) fn tile(
             passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
             seconds: explanation.seconds(machine),
             traffic: explanation.bytes(),
-            copied: read * per_pixel(&reads) + pixels(dims) * per_pixel(&gives),
+            copied: (read * per_pixel(&reads), pixels(dims) * per_pixel(&gives)),
             reads,
             gives,
         })
     };
+    // What the images alone take: far more than there is need not be compiled to be known.
+    let flow = &whole.flow;
+    let images = flow.inputs().iter().chain(flow.outputs());
+    let images: u64 = images.map(|id| flow.kind(*id).dtype().bytes()).sum();
+    let far = room.saturating_mul(4).saturating_add(64 << 20);
+    let hopeless = |extents: Dims| {
+        let pixels = extents.iter().product::<u64>();
+        extents != [1; 3] && pixels.saturating_mul(images) > far
+    };
     let mut extents = dims;
     let mut smallest = u64::MAX;
     loop {
-        if let Some(tiling) = try_with(extents) {
+        if let Some(tiling) = (!hopeless(extents)).then(|| try_with(extents)).flatten() {
             let bytes = tiling.bytes(align);
             // What programs keep on the device leaves less for each of the tiles in flight.
             let limit = info.limits.max_binding;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use warploom_core::DType;
 
@@ -9,10 +10,44 @@ use super::dag::Dag;
 use super::node::{Bin, Id, Node, Ty, Un};
 use crate::Boundary;
 
+/// Terms are looked up hundreds of thousands of times when a large pipeline is compiled, and nobody can
+/// choose them so that they collide and gain by it: a few multiplications do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(26) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table looks at the upper bits and at the lower; the product mixes into the upper.
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Arena {
     nodes: Vec<(Node, Ty)>,
-    known: HashMap<Node, Id>,
+    known: HashMap<Node, Id, BuildHasherDefault<Mix>>,
     inputs: Vec<DType>,
     params: u32,
 }
@@ -35,6 +70,17 @@ impl Graph {
     /// An empty graph.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty graph with room for so many terms.
+    pub fn with_room(terms: usize) -> Self {
+        let graph = Self::default();
+        {
+            let mut arena = graph.arena.borrow_mut();
+            arena.nodes.reserve(terms);
+            arena.known.reserve(terms);
+        }
+        graph
     }
 
     /// Adds a node, or finds it, or finds a simpler one that means the same.

@@ -67,7 +67,7 @@ struct Ports {
 /// One node that computes what `first` and then `second`, which may read it, compute. `first` keeps
 /// only its outputs in `keep`.
 pub(super) fn join(first: &Map<'_>, second: &Map<'_>, keep: &[ValueId]) -> Node {
-    let graph = Graph::new();
+    let graph = Graph::with_room(first.dag.nodes().len() + second.dag.nodes().len() + 8);
     let mut ports = Ports::default();
     let mut images: HashMap<ValueId, u32> = HashMap::new();
     // Numbers of all inputs first, so that they are known wherever a term is copied.

@@ -145,7 +145,10 @@ impl<'f> Mesh<'f> {
                 self.writer[id as usize] = None;
             }
             for id in node.inputs {
-                self.readers[id as usize].retain(|reader| *reader != gone);
+                let readers = &mut self.readers[id as usize];
+                if let Some(at) = readers.iter().position(|reader| *reader == gone) {
+                    readers.swap_remove(at);
+                }
             }
         }
         for id in &joined.outputs {

@@ -45,9 +45,10 @@ fn wants_deviation(flow: &Flow, list: ValueId) -> bool {
             _ => false,
         }),
         Prim::Histogram { .. } => false,
-        _ => node.inputs.contains(&list),
+        _ => true,
     };
-    flow.outputs().contains(&list) || flow.nodes().iter().any(looks)
+    let mut readers = flow.readers(list).map(|at| &flow.nodes()[at]);
+    flow.is_output(list) || readers.any(looks)
 }
 
 /// The element type a pixel is kept in beside sums.

@@ -1,5 +1,8 @@
 //! Where in one piece of memory each temporary value lies.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 /// How long a value is needed, and how much room it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lifetime {
@@ -32,6 +35,7 @@ pub struct Layout {
 /// memory is wasted or patience ends.
 pub fn lay_out(lives: &[Lifetime], align: u64) -> Layout {
     let least = bound(lives, align);
+    let tight = tight(lives, align);
     let length = |at: usize| (lives[at].last - lives[at].first + 1) as u64;
     let orders: [&dyn Fn(usize) -> u64; 3] = [
         &|at| lives[at].bytes,
@@ -48,6 +52,10 @@ pub fn lay_out(lives: &[Lifetime], align: u64) -> Layout {
             .is_none_or(|(best, _)| layout.bytes < best.bytes)
         {
             best = Some((layout, order));
+        }
+        // None can be smaller.
+        if best.as_ref().is_some_and(|(best, _)| best.bytes == tight) {
+            break;
         }
     }
     let Some((mut best, mut order)) = best else {
@@ -118,42 +126,95 @@ fn bound(lives: &[Lifetime], align: u64) -> u64 {
     most.saturating_sub(align - 1)
 }
 
-/// Values that are placed, by the blocks of steps in which they live: most live shortly, so a value
-/// need not be compared with all.
-struct Placed {
-    blocks: Vec<Vec<usize>>,
+/// As [`bound`], to the byte: of what lives at a step, the topmost may be the one that fills least of its
+/// last unit. Takes longer.
+fn tight(lives: &[Lifetime], align: u64) -> u64 {
+    let end = lives.iter().map(|life| life.last + 1).max().unwrap_or(0);
+    let mut come: Vec<Vec<usize>> = vec![Vec::new(); end];
+    let mut go: Vec<Vec<usize>> = vec![Vec::new(); end];
+    for (at, life) in lives.iter().enumerate() {
+        come[life.first].push(at);
+        go[life.last].push(at);
+    }
+    let rounded = |at: usize| lives[at].bytes.next_multiple_of(align);
+    let mut spare: BTreeSet<(u64, usize)> = BTreeSet::new();
+    let (mut live, mut most) = (0, 0);
+    for (come, go) in come.into_iter().zip(go) {
+        for at in come {
+            live += rounded(at);
+            spare.insert((rounded(at) - lives[at].bytes, at));
+        }
+        let least = live - spare.last().map_or(0, |(spare, _)| *spare);
+        most = least.max(most);
+        for at in go {
+            live -= rounded(at);
+            spare.remove(&(rounded(at) - lives[at].bytes, at));
+        }
+    }
+    most
 }
 
-impl Placed {
+/// Values that are placed, from the lowest up; and by the blocks of steps in which they live, because most
+/// live shortly and then need not be compared with all.
+struct Placed<'l> {
+    lives: &'l [Lifetime],
+    /// Offset and number.
+    sorted: Vec<(u64, usize)>,
+    blocks: Vec<Vec<(u64, usize)>>,
+}
+
+impl<'l> Placed<'l> {
     /// Steps in a block.
     const BLOCK: usize = 32;
 
-    fn none(lives: &[Lifetime]) -> Self {
+    fn none(lives: &'l [Lifetime]) -> Self {
         let end = lives.iter().map(|life| life.last).max().unwrap_or(0);
         Self {
+            lives,
+            sorted: Vec::with_capacity(lives.len()),
             blocks: vec![Vec::new(); end / Self::BLOCK + 1],
         }
     }
 
-    fn blocks(life: &Lifetime) -> std::ops::RangeInclusive<usize> {
+    fn blocks(life: &Lifetime) -> RangeInclusive<usize> {
         life.first / Self::BLOCK..=life.last / Self::BLOCK
     }
 
-    fn add(&mut self, at: usize, life: &Lifetime) {
-        for list in &mut self.blocks[Self::blocks(life)] {
-            list.push(at);
+    fn add(&mut self, at: usize, offset: u64) {
+        let here = self.sorted.partition_point(|known| *known < (offset, at));
+        self.sorted.insert(here, (offset, at));
+        for list in &mut self.blocks[Self::blocks(&self.lives[at])] {
+            list.push((offset, at));
         }
     }
 
-    /// Those that live when `life` does, each once.
-    fn meeting(&self, lives: &[Lifetime], life: &Lifetime) -> impl Iterator<Item = usize> {
-        Self::blocks(life).flat_map(move |block| {
-            let first = move |other: &Lifetime| {
-                block == (other.first / Self::BLOCK).max(life.first / Self::BLOCK)
-            };
-            let list = self.blocks[block].iter().copied();
-            list.filter(move |at| lives[*at].meets(life) && first(&lives[*at]))
-        })
+    /// The lowest room for a value, between those that live when it does.
+    fn lowest(&self, life: &Lifetime, align: u64) -> u64 {
+        let blocks = &self.blocks[Self::blocks(life)];
+        let near: usize = blocks.iter().map(Vec::len).sum();
+        // Sorting costs more than looking at some more that are sorted.
+        if near * 8 < self.sorted.len() {
+            let mut near: Vec<(u64, usize)> = blocks.concat();
+            near.sort_unstable();
+            self.room(&near, life, align)
+        } else {
+            self.room(&self.sorted, life, align)
+        }
+    }
+
+    fn room(&self, sorted: &[(u64, usize)], life: &Lifetime, align: u64) -> u64 {
+        let mut offset = 0;
+        for (start, other) in sorted {
+            let other = &self.lives[*other];
+            if !other.meets(life) {
+                continue;
+            }
+            if offset + life.bytes <= *start {
+                break;
+            }
+            offset = offset.max((start + other.bytes).next_multiple_of(align));
+        }
+        offset
     }
 }
 
@@ -164,23 +225,12 @@ fn place(lives: &[Lifetime], order: &[usize], align: u64) -> Layout {
         bytes: 0,
     };
     let mut placed = Placed::none(lives);
-    let mut taken: Vec<(u64, u64)> = Vec::new();
     for at in order {
         let life = &lives[*at];
-        taken.clear();
-        let meeting = placed.meeting(lives, life);
-        taken.extend(meeting.map(|other| (layout.offsets[other], lives[other].bytes)));
-        taken.sort_unstable();
-        let mut offset = 0;
-        for (start, bytes) in &taken {
-            if offset + life.bytes <= *start {
-                break;
-            }
-            offset = offset.max((start + bytes).next_multiple_of(align));
-        }
+        let offset = placed.lowest(life, align);
         layout.offsets[*at] = offset;
         layout.bytes = layout.bytes.max(offset + life.bytes);
-        placed.add(*at, life);
+        placed.add(*at, offset);
     }
     layout
 }
@@ -190,6 +240,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// What lives at a step, but for what the topmost need not fill.
+    fn least_at(lives: &[Lifetime], step: usize) -> u64 {
+        let here = lives
+            .iter()
+            .filter(|life| life.first <= step && step <= life.last);
+        let rounded = |bytes: u64| bytes.next_multiple_of(256);
+        let spare = here
+            .clone()
+            .map(|life| rounded(life.bytes) - life.bytes)
+            .max();
+        let sum: u64 = here.map(|life| rounded(life.bytes)).sum();
+        sum - spare.unwrap_or(0)
+    }
 
     proptest! {
         /// The least is what lives at some step, step by step.
@@ -207,13 +271,30 @@ mod tests {
             };
             let most = (0..200).map(live).max().unwrap_or(0);
             prop_assert_eq!(bound(&lives, 256), most - 255);
-            let mut placed = Placed::none(&lives);
-            for (at, life) in lives.iter().enumerate() {
-                let mut met: Vec<usize> = placed.meeting(&lives, life).collect();
-                met.sort_unstable();
-                let meets = |other: &usize| lives[*other].meets(life);
-                prop_assert_eq!(met, (0..at).filter(meets).collect::<Vec<_>>());
-                placed.add(at, life);
+            prop_assert_eq!(tight(&lives, 256), (0..200).map(|step| least_at(&lives, step)).max().unwrap_or(0));
+            // Each as low as it fits, found the plain way.
+            let order: Vec<usize> = (0..lives.len()).rev().collect();
+            let mut offsets: Vec<(u64, usize)> = Vec::new();
+            for at in &order {
+                let life = &lives[*at];
+                let mut taken: Vec<(u64, u64)> = offsets
+                    .iter()
+                    .filter(|(_, other)| lives[*other].meets(life))
+                    .map(|(offset, other)| (*offset, lives[*other].bytes))
+                    .collect();
+                taken.sort_unstable();
+                let mut offset = 0;
+                for (start, bytes) in taken {
+                    if offset + life.bytes <= start {
+                        break;
+                    }
+                    offset = offset.max((start + bytes).next_multiple_of(256));
+                }
+                offsets.push((offset, *at));
+            }
+            let layout = place(&lives, &order, 256);
+            for (offset, at) in offsets {
+                prop_assert_eq!(layout.offsets[at], offset);
             }
         }
 

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod calibration;
 pub mod chain;
 mod channel;
 mod compile;
@@ -49,9 +50,11 @@ mod tile;
 mod typed;
 mod world;
 
+pub use calibration::Calibration;
 pub use compile::compile;
 pub use diagnostic::{Diagnostic, Place, Problem, Severity};
-pub use options::{Options, Speed};
+pub use options::Options;
 pub use pipeline::Pipeline;
 pub use plan::ExecutionPlan;
 pub use sources::Sources;
+pub use warploom_kernels::fuse::Speed;

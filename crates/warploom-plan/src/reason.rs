@@ -44,9 +44,14 @@ impl Placing<'_, '_> {
                 .max()
                 .unwrap_or(0);
             why.push(format!(
-                "{name}: {} a record in flight, {:.3} ms a unit, limited by {}",
+                "{name}: {} a record in flight, {:.3} ms a unit{}, limited by {}",
                 Bytes(pool),
                 other.draft.paced.0 * 1e3,
+                if other.draft.measured {
+                    " as measured"
+                } else {
+                    ""
+                },
                 other.draft.paced.1
             ));
         }

@@ -7,8 +7,9 @@ use warploom_core::{
     BackendId, Caps, DeviceId, DeviceInfo, DeviceKind, PhysicalDevice, PhysicalKey, Status,
 };
 
-use crate::options::{Options, Speed};
+use crate::options::Options;
 use crate::pipeline::Math;
+use warploom_kernels::fuse::Speed;
 
 /// Every card, the processor among them.
 #[derive(Clone, Debug)]

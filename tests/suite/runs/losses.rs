@@ -144,7 +144,7 @@ fn preferring(face: &str) -> Settings {
     let mut speed = Speed::guess(true, false);
     speed.machine.bytes_per_second *= 1e3;
     speed.machine.operations_per_second *= 1e3;
-    (speed.link, speed.launch) = (1e13, 1e-9);
+    (speed.up, speed.down, speed.launch) = (1e13, 1e13, 1e-9);
     settings.plan.calibration.insert(face.to_owned(), speed);
     settings.plan.devices = vec![face.to_owned(), "cpu:0".to_owned()];
     settings.plan.placement = Some(Policy::Cost);

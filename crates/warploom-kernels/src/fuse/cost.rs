@@ -37,6 +37,54 @@ impl Machine {
     }
 }
 
+/// What a device does in a second, as far as choosing between devices cares.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Speed {
+    /// Its memory and arithmetic.
+    pub machine: Machine,
+    /// Bytes a second from the host to the device.
+    pub up: f64,
+    /// Bytes a second from the device to the host.
+    pub down: f64,
+    /// Seconds that any launch costs.
+    pub launch: f64,
+}
+
+impl Speed {
+    /// What a device of this sort is taken for until it was measured: orders of magnitude, enough
+    /// to prefer a card to the processor for large images and not for small ones.
+    pub fn guess(discrete: bool, software: bool) -> Self {
+        let speed = |bytes_per_second, operations_per_second, link, launch| Self {
+            machine: Machine {
+                bytes_per_second,
+                operations_per_second,
+            },
+            up: link,
+            down: link,
+            launch,
+        };
+        if software {
+            speed(12e9, 25e9, 8e9, 2e-6)
+        } else if discrete {
+            speed(400e9, 5e12, 12e9, 8e-6)
+        } else {
+            speed(60e9, 1e12, 20e9, 8e-6)
+        }
+    }
+
+    /// Could a device be like this? Rates from a kilobyte a second to a million times what there is,
+    /// launches within a minute: whatever else a file says was not measured.
+    pub fn is_plausible(&self) -> bool {
+        let Machine {
+            bytes_per_second,
+            operations_per_second,
+        } = self.machine;
+        let rates = [bytes_per_second, operations_per_second, self.up, self.down];
+        let rates = rates.iter().all(|rate| (1e3..=1e18).contains(rate));
+        rates && (0.0..=60.0).contains(&self.launch)
+    }
+}
+
 /// What one pass does.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Cost {

@@ -13,10 +13,11 @@ mod cost;
 mod halo;
 mod join;
 mod maps;
+mod mesh;
 mod note;
 mod options;
 
-pub use cost::{Cost, Machine};
+pub use cost::{Cost, Machine, Speed};
 pub use halo::{Halo, Part, halo};
 pub use maps::{Fused, fuse};
 pub use note::Note;

@@ -27,6 +27,12 @@ impl Options {
             ..Self::default()
         }
     }
+
+    /// The same, for a device that was measured.
+    #[must_use]
+    pub fn measured(self, machine: Machine) -> Self {
+        Self { machine, ..self }
+    }
 }
 
 impl Default for Options {

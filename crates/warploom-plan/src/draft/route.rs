@@ -37,6 +37,7 @@ impl Drafting<'_, '_> {
         let face = if from.1 == HOST { to.0 } else { from.0 };
         let info = self.info(face);
         let (speed, _) = speed(info, self.options);
+        let rate = if to.1 == HOST { speed.down } else { speed.up };
         let id = info.id.to_string();
         let staging = info.staging_kind();
         let staging = staging.filter(|kind| kind.space() == Space::Pinned);
@@ -63,7 +64,7 @@ impl Drafting<'_, '_> {
             staging: staging.map(|kind| kind.to_string()),
             pairs: wgsl && kind.dtype() == DType::F64,
             bytes,
-            seconds: speed.launch + bytes as f64 / speed.link,
+            seconds: speed.launch + bytes as f64 / rate,
             why,
         };
         self.push(step, 1);

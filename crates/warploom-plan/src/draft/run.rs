@@ -129,7 +129,9 @@ impl Drafting<'_, '_> {
         }
         self.lend_tiles(segment, &tiling, spot);
         let work = f64::from(tiling.passes) * speed.launch + tiling.seconds;
-        let seconds = tiling.count as f64 * work + tiling.copied as f64 / speed.link;
+        let (up, down) = tiling.copied;
+        let copying = up as f64 / speed.up + down as f64 / speed.down;
+        let seconds = tiling.count as f64 * work + copying;
         let step = PlanStep::Tiled {
             device: info.id.to_string(),
             memory: spot.1.to_string(),
@@ -147,7 +149,7 @@ impl Drafting<'_, '_> {
             fused: tiling.fused,
             scratch: tiling.scratch,
             loaded: tiling.loaded,
-            copied: tiling.copied,
+            copied: up + down,
             traffic: tiling.traffic * tiling.count,
             seconds,
         };

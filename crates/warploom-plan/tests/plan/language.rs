@@ -144,9 +144,42 @@ pub(crate) fn outcome_of(text: &str, channels: &[&str]) -> String {
     "[[step]]\nop = \"gaussian\"\nparams = { sigma = 1 }",
     "[[step]]\nop = \"gaussian\"\nparams = { sigma = 2 }"
 )]
+#[case::channels_by(
+    "by",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", 1 = [\"sqrt\"], 2 = [] }",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"well\", 1 = [\"sqrt\"], 2 = [] }"
+)]
+#[case::step_name(
+    "step.name",
+    "[[step]]\nname = \"a\"\nop = \"sqrt\"",
+    "[[step]]\nname = \"b\"\nop = \"sqrt\""
+)]
+#[case::step_backend(
+    "step.backend",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\nbackend = \"opencl\""
+)]
+#[case::step_memory(
+    "step.memory",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\nmemory = \"numpy\""
+)]
+#[case::step_device(
+    "step.device",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\ndevice = \"gpu1\""
+)]
+#[case::step_dtype(
+    "step.dtype",
+    "[[step]]\nop = \"sqrt\"",
+    "[[step]]\nop = \"sqrt\"\ndtype = \"u8\""
+)]
 fn no_field_is_dead(#[case] field: &str, #[case] one: &str, #[case] other: &str) {
-    let all = all_fields();
-    assert!(all.contains(&field), "{field} is no field");
+    let known = match field.strip_prefix("step.") {
+        Some(field) => STEP.iter().any(|known| known.name == field),
+        None => field == "by" || all_fields().contains(&field),
+    };
+    assert!(known, "{field} is no field");
     let (a, b) = (outcome(one), outcome(other));
     assert_ne!(a, b, "{field} changes nothing");
     assert!(
@@ -163,6 +196,24 @@ pub(crate) fn all_fields() -> Vec<&'static str> {
         .flatten()
         .map(|field| field.name)
         .collect()
+}
+
+/// The table of the language and the cases above know the same fields.
+#[test]
+fn every_field_has_such_a_case() {
+    let cases = include_str!("language.rs");
+    let has = |field: &str| cases.contains(&format!("(\n    \"{field}\",\n"));
+    for field in all_fields() {
+        assert!(has(field), "{field}");
+    }
+    for field in STEP {
+        let also_above = PIPELINE.iter().any(|above| above.name == field.name);
+        assert!(
+            !also_above || has(&format!("step.{}", field.name)),
+            "{}",
+            field.name
+        );
+    }
 }
 
 #[test]

@@ -4,14 +4,17 @@
 mod ancestor;
 mod assignment;
 mod batch;
+mod calibration;
 mod fuzz;
 mod judge;
 mod language;
 mod machine;
 mod memory;
+mod params;
 mod patterns;
 mod plans;
 mod refusals;
 mod steady;
+mod texts;
 mod tiles;
 mod values;

@@ -176,6 +176,28 @@ fn everything_wrong_is_told_at_once() {
 }
 
 #[test]
+fn wl0323_no_registry() {
+    let pipeline = Pipeline::from_toml("[[step]]\nop = \"sqrt\"\nmemory = \"cupy\"").unwrap();
+    let sources = Sources::plane(DType::U16, 64, 64);
+    let findings = compile(&pipeline, &sources, None, &Options::default()).unwrap_err();
+    insta::assert_snapshot!(told("", &findings));
+}
+
+/// Every code is seen by people in some snapshot, as a finding and not only as a page.
+#[test]
+fn every_problem_has_a_snapshot() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plan/snapshots");
+    let mut all = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        all.push_str(&std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    for problem in Problem::ALL {
+        let code = problem.code();
+        assert!(all.contains(&format!("[{code}]")), "{code} has no snapshot");
+    }
+}
+
+#[test]
 fn every_problem_has_a_page() {
     let mut text = String::new();
     for problem in Problem::ALL {

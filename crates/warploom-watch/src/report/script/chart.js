@@ -25,7 +25,9 @@ const charts = (() => {
     if (!area) return;
     const { pen, width, left, x } = area;
     const { series, height } = curve();
-    const highest = Math.max(height, limit?.value ?? 0) * 1.12 || 1;
+    // A limit far above everything would leave a line on the ground: then it is only named.
+    const far = limit && height > 0 && limit.value > 5 * height;
+    const highest = Math.max(height, far ? 0 : limit?.value ?? 0) * (far ? 1.3 : 1.12) || 1;
     const y = (value) => tall - bottom - (value / highest) * (tall - bottom - top);
     pen.fillStyle = theme.faint;
     pen.strokeStyle = theme.line;
@@ -66,14 +68,14 @@ const charts = (() => {
       pen.lineWidth = 1;
     });
     if (limit) {
-      const at = y(limit.value);
+      const at = far ? 18 : y(limit.value);
       pen.strokeStyle = theme.bad;
       pen.lineWidth = 1.5;
       pen.setLineDash([6, 4]);
-      pen.beginPath(); pen.moveTo(left, at); pen.lineTo(width, at); pen.stroke();
+      if (!far) { pen.beginPath(); pen.moveTo(left, at); pen.lineTo(width, at); pen.stroke(); }
       pen.setLineDash([]);
       pen.lineWidth = 1;
-      const text = limit.name + " " + amount(limit.value, unit), wide = pen.measureText(text).width;
+      const text = (far ? "↑ " : "") + limit.name + " " + amount(limit.value, unit), wide = pen.measureText(text).width;
       pen.fillStyle = theme.card;
       pen.globalAlpha = 0.8;
       pen.fillRect(width - wide - 10, at - 17, wide + 8, 15);

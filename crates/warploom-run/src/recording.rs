@@ -74,7 +74,8 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn new(job: &Job, plan: &ExecutionPlan, is_wanted: bool) -> Self {
-        let title = job.output().display().to_string();
+        let folder = job.output().file_name().unwrap_or_default();
+        let title = folder.to_string_lossy().into_owned();
         let mut recording = is_wanted.then(|| Recording::new(title, &plan.pipeline));
         if let Some(recording) = &mut recording {
             recording.plan.clone_from(&plan.hash);

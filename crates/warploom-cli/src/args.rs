@@ -22,6 +22,7 @@ pub(crate) struct Args {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Apply(Apply),
+    Calibrate(Calibrate),
     Detect(Detect),
     Ops(Ops),
     Plan(Plan),
@@ -47,9 +48,10 @@ pub(crate) struct Plan {
     /// The pipeline, a TOML file.
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub(crate) file: Option<PathBuf>,
-    /// A record, for its extents and type.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    /// Records, for their extents and type: a file, a folder or a pattern (`{well}_{channel}.tif`).
+    /// The first decides, and no pixel is read.
+    #[arg(short, long, value_name = "INPUT")]
+    pub(crate) input: Option<String>,
     /// What records look like, instead of one: extents, type, channels (`40x1024x1024:u16:1,2`).
     #[arg(long, value_name = "RECORD", conflicts_with = "input")]
     pub(crate) record: Option<String>,
@@ -65,6 +67,10 @@ pub(crate) struct Plan {
     /// Which card, if several can.
     #[arg(long, value_name = "POLICY")]
     pub(crate) placement: Option<Placement>,
+    /// What was measured of the devices, as `warploom calibrate --output` wrote it; without it,
+    /// what `warploom calibrate` kept.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
     /// Every decision and why, and where every byte lies.
     #[arg(long, conflicts_with_all = ["json", "dot"])]
     pub(crate) explain: bool,
@@ -246,6 +252,26 @@ pub(crate) struct Top {
     pub(crate) leases: Option<PathBuf>,
 }
 
+/// Measure the devices: how fast each moves bytes, computes, copies and launches.
+///
+/// Takes a second or so for each device, best while nothing else runs. What is found is kept in the
+/// user's cache directory, by the identity of the device and its driver; `plan` and `apply` go by it.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Calibrate {
+    /// Only these cards (`gpu0`) or ways to reach them (`cuda:0`).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) devices: Vec<String>,
+    /// Keep it in this file instead.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Measure nothing, tell what is known.
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Tell what an error code means and what usually helps.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Explain {
@@ -340,6 +366,10 @@ pub(crate) struct Apply {
     /// Let the device round as is fastest.
     #[arg(long)]
     pub(crate) fast: bool,
+    /// What was measured of the devices, as `warploom calibrate --output` wrote it; without it,
+    /// what `warploom calibrate` kept.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
     /// Tell on stdout as JSON what was done.
     #[arg(long)]
     pub(crate) json: bool,

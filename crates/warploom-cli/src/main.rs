@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibration;
 mod cmd;
 mod output;
 mod report;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     start_log(&settings, args.verbose);
     match args.command {
         args::Command::Apply(apply) => cmd::apply::run(&apply, &settings),
+        args::Command::Calibrate(calibrate) => cmd::calibrate::run(&calibrate, &settings),
         args::Command::Detect(detect) => cmd::detect::run(&detect, &settings),
         args::Command::Ops(ops) => cmd::ops::run(&ops),
         args::Command::Plan(plan) => cmd::plan::plan(&plan, &settings),

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use warploom::io::FileError;
+use warploom::io::records::RecordError;
 use warploom::kernels::op::OpError;
 use warploom::run::RunFailure;
 use warploom::{Code, Coded, DeviceError, RegistryError};
@@ -96,6 +97,18 @@ impl From<FileError> for Problem {
             } else {
                 1
             },
+        }
+    }
+}
+
+impl From<RecordError> for Problem {
+    /// Files and patterns were named by somebody.
+    fn from(error: RecordError) -> Self {
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit: 2,
         }
     }
 }

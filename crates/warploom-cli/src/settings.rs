@@ -1,6 +1,7 @@
 //! What was typed and what the environment says, made into what it means. A flag wins over its
 //! variable, a variable over the default.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use warploom::{BackendId, Bytes, CapacityPolicy, MemoryNeed, Options};
@@ -14,6 +15,8 @@ pub(crate) struct Environment {
     pub(crate) cpu_only: bool,
     pub(crate) backends: Option<Vec<String>>,
     pub(crate) log: Option<String>,
+    /// Where this user's programs keep what they can find out again.
+    pub(crate) cache: Option<PathBuf>,
 }
 
 impl Environment {
@@ -35,6 +38,7 @@ impl Environment {
             cpu_only,
             backends: backends.map(|text| text.split(',').map(|b| b.trim().to_owned()).collect()),
             log: lookup("WARPLOOM_LOG").filter(|text| !text.is_empty()),
+            cache: cache(lookup),
         })
     }
 }
@@ -45,6 +49,23 @@ pub(crate) fn everything() -> Vec<(String, String)> {
     let texts =
         all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     texts.collect()
+}
+
+/// As the systems' own rules say; a path that is not absolute counts as none.
+fn cache(lookup: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let path = |name: &str| {
+        let path = lookup(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let below_home = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    let home = || path("HOME").map(|home| home.join(below_home));
+    path("XDG_CACHE_HOME")
+        .or_else(|| path("LOCALAPPDATA").filter(|_| cfg!(windows)))
+        .or_else(home)
 }
 
 fn switch(name: &'static str, text: &str) -> Result<bool, Problem> {
@@ -139,6 +160,17 @@ mod tests {
     fn a_switch_that_is_neither_is_refused() {
         let problem = environment("WARPLOOM_CPU_ONLY", "maybe").unwrap_err();
         assert!(problem.to_string().contains("WARPLOOM_CPU_ONLY is `maybe`"));
+    }
+
+    #[test]
+    fn a_cache_is_where_the_system_says() {
+        let read = |name, value| environment(name, value).unwrap().cache;
+        if cfg!(unix) {
+            assert_eq!(read("XDG_CACHE_HOME", "/c"), Some(PathBuf::from("/c")));
+            assert!(read("HOME", "/h").unwrap().starts_with("/h"));
+        }
+        assert_eq!(read("XDG_CACHE_HOME", "here"), None);
+        assert_eq!(read("WARPLOOM_LOG", "info"), None);
     }
 
     #[test]

@@ -105,6 +105,97 @@ fn what_makes_no_sense_is_exit_code_2() {
     }
 }
 
+/// An npy file of these extents whose pixels nobody ever wrote.
+fn hollow(path: &Path, extents: &[u64]) {
+    let head = format!("{{'descr': '<u2', 'fortran_order': False, 'shape': {extents:?}, }}");
+    let head = head.replace('[', "(").replace(']', ")");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{head:<117}\n").bytes());
+    std::fs::write(path, &bytes).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    let pixels: u64 = extents.iter().product();
+    file.set_len(bytes.len() as u64 + 2 * pixels).unwrap();
+}
+
+#[test]
+fn a_stack_of_a_hundred_gigabytes_is_planned_by_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = folder.path().join("stack.npy");
+    hollow(&stack, &[12_500, 2048, 2048]);
+    assert!(std::fs::metadata(&stack).unwrap().len() > 100_000_000_000);
+    let file = folder.path().join("p.toml");
+    std::fs::write(&file, "foreach = \"plane\"\n[[step]]\nop = \"sqrt\"\n").unwrap();
+    let begun = std::time::Instant::now();
+    let args = [
+        "plan",
+        file.to_str().unwrap(),
+        "-i",
+        stack.to_str().unwrap(),
+        "--json",
+    ];
+    let (code, stdout, stderr) = run(&args);
+    assert_eq!(code, 0, "{stderr}");
+    let plan: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(plan["record"]["planes"], 12_500);
+    // Reading it would take minutes; looking at its header takes no time that can be told.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+    // A constant is looked at in the same way, from beside the pipeline.
+    let text = "[constants]\nflat = \"stack.npy\"\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]\n";
+    std::fs::write(&file, text).unwrap();
+    let (code, _, stderr) = run(&["plan", file.to_str().unwrap(), "--record", "64x64:u16"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("12500x2048x2048"), "{stderr}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(40));
+}
+
+#[test]
+fn the_first_record_of_a_folder_or_pattern_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for channel in ["dapi", "gfp"] {
+        for well in ["A01", "A02"] {
+            hollow(&at(&format!("{well}_{channel}.npy")), &[30, 40]);
+        }
+    }
+    let pipeline = at("p.toml");
+    let text =
+        "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", dapi = [\"sqrt\"], gfp = [] }\n";
+    std::fs::write(&pipeline, text).unwrap();
+    let plan = |input: &Path| {
+        let args = [
+            "plan",
+            pipeline.to_str().unwrap(),
+            "-i",
+            input.to_str().unwrap(),
+            "--json",
+        ];
+        run(&args)
+    };
+    let (code, stdout, stderr) = plan(&at("{well}_{channel}.npy"));
+    assert_eq!(code, 0, "{stderr}");
+    let data: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        data["record"]["channels"],
+        serde_json::json!(["dapi", "gfp"])
+    );
+    assert_eq!(data["record"]["dims"], serde_json::json!([1, 30, 40]));
+    // A folder: each file by itself, so there is no channel for the branch.
+    assert_eq!(plan(folder.path()).0, 2);
+    std::fs::write(&pipeline, "[[step]]\nop = \"sqrt\"\n").unwrap();
+    assert_eq!(plan(folder.path()).0, 0);
+    // A record that is not whole is told, and another decides.
+    std::fs::remove_file(at("A01_gfp.npy")).unwrap();
+    let (code, _, stderr) = plan(&at("{well}_{channel}.npy"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("A01") && stderr.contains("`A02` decides"),
+        "{stderr}"
+    );
+    let (code, _, stderr) = plan(&at("{well}.png"));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("WL0721"), "{stderr}");
+}
+
 #[test]
 fn every_example_checks() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/pipelines");

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub(crate) mod apply;
+pub(crate) mod calibrate;
 pub(crate) mod detect;
 pub(crate) mod explain;
 pub(crate) mod ops;

@@ -68,7 +68,7 @@ impl Job {
     }
 
     fn load(machine: &Machine, flow: &Flow) -> Result<Loaded, Problem> {
-        let program = Program::new(flow, machine.info());
+        let program = Program::with(flow, machine.info(), machine.fusion());
         Ok(machine.loader().load(program)?)
     }
 

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use warploom::kernels::fuse;
 use warploom::kernels::op::{Backends, OpInfo};
 use warploom::kernels::program::Loader;
 use warploom::{DeviceId, DeviceInfo, Math, Options, Registry};
 
 use crate::args;
+use crate::calibration;
 use crate::report::Problem;
 use crate::settings::{self, Environment};
 
@@ -14,6 +16,7 @@ use crate::settings::{self, Environment};
 #[derive(Debug)]
 pub(super) struct Machine {
     loader: Loader,
+    fusion: fuse::Options,
     math: Math,
     /// Was it asked for by name?
     named: bool,
@@ -27,13 +30,19 @@ impl Machine {
         op: Option<&OpInfo>,
     ) -> Result<Self, Problem> {
         let registry = Registry::linked();
-        let id = match &args.device {
+        let face = match &args.device {
             Some(name) => named(&registry, name, environment)?,
             None => best(&registry, environment, op)?,
         };
+        let known = calibration::known(environment, args.calibration.as_deref())?;
+        let mut fusion = fuse::Options::of(&face);
+        if let Some(speed) = known.of(&face) {
+            fusion = fusion.measured(speed.machine);
+        }
         let math = if args.fast { Math::Fast } else { Math::Strict };
         Ok(Self {
-            loader: Loader::new(registry.open(id)?, math),
+            loader: Loader::new(registry.open(face.id)?, math),
+            fusion,
             math,
             named: args.device.is_some(),
         })
@@ -41,6 +50,11 @@ impl Machine {
 
     pub(super) fn loader(&self) -> &Loader {
         &self.loader
+    }
+
+    /// How far to fuse on it, as measured if it was.
+    pub(super) fn fusion(&self) -> &fuse::Options {
+        &self.fusion
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -66,7 +80,11 @@ impl fmt::Display for Machine {
 
 /// The device of this name. Where the name says the backend no other is loaded: that takes longer
 /// than most operations.
-fn named(registry: &Registry, name: &str, environment: &Environment) -> Result<DeviceId, Problem> {
+fn named(
+    registry: &Registry,
+    name: &str,
+    environment: &Environment,
+) -> Result<DeviceInfo, Problem> {
     let options = match name.parse::<DeviceId>() {
         Ok(id) => {
             let mut options = Options::default();
@@ -80,7 +98,7 @@ fn named(registry: &Registry, name: &str, environment: &Environment) -> Result<D
     let face = device.faces.iter().find(|face| face.id.to_string() == name);
     // A card's faces are in order of preference.
     match face.or(device.faces.first()) {
-        Some(face) => Ok(face.id),
+        Some(face) => Ok(face.clone()),
         None => Err(Problem::failure(format_args!("{name} has no face"))),
     }
 }
@@ -90,7 +108,7 @@ fn best(
     registry: &Registry,
     environment: &Environment,
     op: Option<&OpInfo>,
-) -> Result<DeviceId, Problem> {
+) -> Result<DeviceInfo, Problem> {
     let options = match op.map(|op| op.backends) {
         Some(Backends::CpuOnly { .. }) => Options::cpu_only(),
         _ => settings::backends(environment)?,
@@ -109,7 +127,7 @@ fn best(
         faces.first().copied()
     };
     match gpu.or_else(processor) {
-        Some(face) => Ok(face.id),
+        Some(face) => Ok(face.clone()),
         None => Err(Problem::failure("there is no device to compute on")),
     }
 }

@@ -1,21 +1,22 @@
 //! `warploom plan` and `warploom check`: everything that can be decided before anything runs.
 
+mod records;
+
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
-use warploom::kernels::ImageType;
-use warploom::plan::{
-    Diagnostic, ExecutionPlan, Options, Pipeline, Severity, Sources, compile, language,
-};
-use warploom::{Bytes, DType, Registry};
+use warploom::plan::{Diagnostic, ExecutionPlan, Options, Pipeline, Severity, compile, language};
+use warploom::{Bytes, Registry};
 
 use crate::args;
+use crate::calibration;
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
+use records::with_constants;
 
 /// A pipeline file that was read.
 pub(crate) struct Source {
@@ -62,7 +63,8 @@ pub(crate) fn check(args: &args::Check) -> ExitCode {
             // Without records every type is open; names and fields are not.
             match &args.record {
                 Some(record) => {
-                    let sources = record_sources(record, &pipeline, path);
+                    let sources = records::described(record);
+                    let sources = sources.and_then(|it| with_constants(it, &pipeline, path));
                     let sources = sources.map_err(|problem| vec![note(&problem)])?;
                     compile(&pipeline, &sources, None, &Options::default()).map(drop)
                 }
@@ -97,18 +99,16 @@ fn compiled(args: &args::Plan, environment: &Environment) -> Result<(Source, Com
         Err(findings) => return Ok((source, Err(findings))),
     };
     let sources = match (&args.input, &args.record) {
-        (Some(input), _) => {
-            let image = warploom::io::read(input)?;
-            with_constants(Sources::new(image_type(&image)?), &pipeline, path)?
-        }
-        (None, Some(record)) => record_sources(record, &pipeline, path)?,
+        (Some(input), _) => records::found(input)?,
+        (None, Some(record)) => records::described(record)?,
         (None, None) => {
             return Err(Problem::usage(
                 "what the records look like is not known",
-                "name one with `-i FILE`, or describe them, `--record 2048x2048:u16`",
+                "name some with `-i INPUT`, or describe them, `--record 2048x2048:u16`",
             ));
         }
     };
+    let sources = with_constants(sources, &pipeline, path)?;
     let registry = Registry::linked();
     let status = registry.initialize(&settings::backends(environment)?)?;
     let mut options = Options::default();
@@ -116,6 +116,8 @@ fn compiled(args: &args::Plan, environment: &Environment) -> Result<(Source, Com
     options.depth = args.depth;
     options.placement = args.placement.map(Into::into);
     options.devices.clone_from(&args.devices);
+    let known = calibration::known(environment, args.calibration.as_deref())?;
+    options.calibration = known.speeds(&status.survey);
     let plan = compile(&pipeline, &sources, Some(&status), &options);
     Ok((source, plan))
 }
@@ -137,65 +139,6 @@ pub(crate) fn read(path: &Path) -> Result<Source, Problem> {
         path: path.display().to_string(),
         text,
     })
-}
-
-fn image_type(image: &warploom::io::Image) -> Result<ImageType, Problem> {
-    match *image.shape().dims() {
-        [y, x] => Ok(ImageType::plane(image.dtype(), y, x)),
-        [z, y, x] => Ok(ImageType::stack(image.dtype(), z, y, x)),
-        ref other => Err(Problem::usage(
-            format!(
-                "the image has the extents {other:?}, and planes and stacks are what pipelines take"
-            ),
-            "give an image of two or three axes",
-        )),
-    }
-}
-
-/// The types of the pipeline's constants, from their files beside it.
-fn with_constants(
-    mut sources: Sources,
-    pipeline: &Pipeline,
-    path: &Path,
-) -> Result<Sources, Problem> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    for constant in &pipeline.constants {
-        let file = folder.join(&constant.path.value);
-        let image = warploom::io::read(&file)?;
-        sources = sources.constant(&constant.name.value, image_type(&image)?);
-    }
-    Ok(sources)
-}
-
-/// `64x2048x2048:u16`, with `:1,2` for channels.
-fn record_sources(text: &str, pipeline: &Pipeline, path: &Path) -> Result<Sources, Problem> {
-    let wrong = || {
-        Problem::usage(
-            format!("`{text}` describes no record"),
-            "write extents, type and, if any, channels: `2048x2048:u16`, `40x1024x1024:u16:1,2`",
-        )
-    };
-    let mut parts = text.split(':');
-    let extents: Option<Vec<u64>> = parts
-        .next()
-        .map(|part| part.split('x').map(|n| n.parse().ok()).collect())
-        .ok_or_else(wrong)?;
-    let dtype: DType = parts
-        .next()
-        .and_then(|part| part.parse().ok())
-        .ok_or_else(wrong)?;
-    let mut sources = match extents.ok_or_else(wrong)?.as_slice() {
-        [y, x] => Sources::plane(dtype, *y, *x),
-        [z, y, x] => Sources::stack(dtype, *z, *y, *x),
-        _ => return Err(wrong()),
-    };
-    if let Some(channels) = parts.next() {
-        sources = sources.channels(channels.split(','));
-    }
-    if parts.next().is_some() {
-        return Err(wrong());
-    }
-    with_constants(sources, pipeline, path)
 }
 
 /// What is wrong, at its place in the file; exit code 2.

@@ -336,13 +336,13 @@ impl Job {
         }
     }
 
-    #[cfg(all(feature = "fleet", target_os = "linux"))]
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// The text of the pipeline's file, if it was given.
+    pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    #[cfg(all(feature = "fleet", target_os = "linux"))]
-    pub(crate) fn folder(&self) -> &Path {
+    /// Where the files of the pipeline's constants are.
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 

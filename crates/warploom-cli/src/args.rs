@@ -138,6 +138,9 @@ pub(crate) struct Run {
     /// Which card, if several can.
     #[arg(long, value_name = "POLICY")]
     pub(crate) placement: Option<Placement>,
+    /// Speeds of devices as this file says, instead of those that `warploom calibrate` keeps.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
     /// Say what would be done, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -9,8 +9,9 @@ use crate::pipeline::{Argument, At, OpUse, Pipeline, Step, Work};
 use crate::sources::Record;
 use warploom_core::nearest;
 
-/// The most operations a pipeline may have.
-pub(crate) const MAX_OPS: usize = 10_000;
+/// The most operations a pipeline may have: more than anybody writes, and so few that the worst of
+/// them is planned or refused within a second.
+pub(crate) const MAX_OPS: usize = 2_000;
 
 /// What the one image of a record is called when nothing else is said.
 pub(crate) const IMAGE: &str = "image";

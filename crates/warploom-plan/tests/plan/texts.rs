@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 /// As many steps as there may be.
-const MOST: usize = 10_000;
+const MOST: usize = 2_000;
 
-/// Ten thousand steps, each written by `step`.
+/// So many steps, each written by `step`.
 fn steps(step: impl Fn(usize) -> String) -> String {
     some(MOST, step)
 }
@@ -22,6 +22,10 @@ fn some(count: usize, step: impl Fn(usize) -> String) -> String {
 pub(crate) fn wrong() -> Vec<(&'static str, String)> {
     let big = "9223372036854775807";
     vec![
+        (
+            "ten thousand steps",
+            some(10_000, |_| "op = \"sqrt\"".to_owned()),
+        ),
         ("garbage", "\u{1}\u{7f}]][[=\"'".repeat(130_000)),
         (
             "deep",
@@ -53,7 +57,7 @@ pub(crate) fn wrong() -> Vec<(&'static str, String)> {
         ),
         (
             "cycle",
-            steps(|at| format!("op = \"sqrt\"\ninput = \"s{}\"", (at + 1) % 10_000)),
+            steps(|at| format!("op = \"sqrt\"\ninput = \"s{}\"", (at + 1) % MOST)),
         ),
         (
             "self",

@@ -19,6 +19,7 @@ use warploom::watch::Recording;
 use warploom::{CancelToken, Registry};
 
 use crate::args;
+use crate::calibration;
 use crate::cmd::plan::{bytes, read, refuse};
 use crate::output;
 use crate::report::{self, Problem, remark};
@@ -78,6 +79,8 @@ fn work(
     let cancel = CancelToken::new();
     let progress = Arc::new(Progress::new(!args.quiet));
     let mut settings = settings_of(args, &cancel)?;
+    let known = calibration::known(environment, args.calibration.as_deref())?;
+    settings.plan.calibration = known.speeds(&status.survey);
     if args.dry_run {
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));

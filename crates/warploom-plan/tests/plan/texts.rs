@@ -22,10 +22,7 @@ fn some(count: usize, step: impl Fn(usize) -> String) -> String {
 pub(crate) fn wrong() -> Vec<(&'static str, String)> {
     let big = "9223372036854775807";
     vec![
-        (
-            "ten thousand steps",
-            some(10_000, |_| "op = \"sqrt\"".to_owned()),
-        ),
+        ("too many", some(10_000, |_| "op = \"sqrt\"".into())),
         ("garbage", "\u{1}\u{7f}]][[=\"'".repeat(130_000)),
         (
             "deep",

@@ -4,7 +4,7 @@ use super::Finding;
 use super::sources::Sources;
 
 /// The folders of the top level; files and dotted folders may join.
-const FOLDERS: &[&str] = &["crates", "backends", "tests", "examples", "xtask"];
+const FOLDERS: &[&str] = &["crates", "backends", "tests", "examples", "docs", "xtask"];
 
 /// Crates that reach devices only through safe traits.
 const SAFE: &[&str] = &[

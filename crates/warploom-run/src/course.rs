@@ -1,6 +1,7 @@
 //! What the stages of a run share: which unit is whose, and which records are lost.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,8 +36,8 @@ pub(crate) struct Seen {
     pub(crate) stamp: String,
 }
 
-/// Everything that stages share.
-pub(crate) struct Course {
+/// What a run is about.
+pub(crate) struct Setting {
     pub(crate) plan: Arc<ExecutionPlan>,
     pub(crate) units: Vec<Unit>,
     pub(crate) tasks: Vec<Task>,
@@ -44,10 +45,22 @@ pub(crate) struct Course {
     pub(crate) output: PathBuf,
     pub(crate) recipe: String,
     pub(crate) recorder: Arc<Recorder>,
+    pub(crate) listener: Listener,
+}
+
+/// Everything that stages share: what the run is about, and how far its records are.
+pub(crate) struct Course {
+    setting: Setting,
     lost: Vec<AtomicBool>,
     seen: Mutex<BTreeMap<usize, Seen>>,
     ended: Mutex<BTreeMap<usize, (Outcome, Duration)>>,
-    listener: Listener,
+}
+
+impl Deref for Course {
+    type Target = Setting;
+    fn deref(&self) -> &Setting {
+        &self.setting
+    }
 }
 
 impl std::fmt::Debug for Course {
@@ -69,41 +82,17 @@ pub(crate) struct Item<'c> {
     pub(crate) place: usize,
 }
 
-pub(crate) struct Setting {
-    pub(crate) plan: Arc<ExecutionPlan>,
-    pub(crate) units: Vec<Unit>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) header: Header,
-    pub(crate) output: PathBuf,
-    pub(crate) recipe: String,
-    pub(crate) recorder: Arc<Recorder>,
-    pub(crate) listener: Listener,
-}
-
 impl Course {
     pub(crate) fn new(setting: Setting) -> Self {
-        let Setting {
-            plan,
-            units,
-            tasks,
-            header,
-            output,
-            recipe,
-            recorder,
-            listener,
-        } = setting;
         Self {
-            lost: tasks.iter().map(|_| AtomicBool::new(false)).collect(),
-            plan,
-            units,
-            tasks,
-            header,
-            output,
-            recipe,
-            recorder,
+            lost: setting
+                .tasks
+                .iter()
+                .map(|_| AtomicBool::new(false))
+                .collect(),
+            setting,
             seen: Mutex::default(),
             ended: Mutex::default(),
-            listener,
         }
     }
 

@@ -76,9 +76,28 @@ pub(crate) fn sources(
     pipeline: &Pipeline,
     folder: &Path,
 ) -> Result<Sources, RunFailure> {
-    let mut sources = Sources::new(image_type(header, name)?);
+    with_constants(kind(header, name)?, pipeline, folder)
+}
+
+/// What a record is that has this header: one channel at one time, and what channels are called.
+///
+/// # Errors
+/// When it has axes that no pipeline takes.
+pub fn kind(header: &Header, name: &str) -> Result<Sources, RunFailure> {
     let channels = channels(header);
-    sources = sources.channels(channels.iter().map(String::as_str));
+    let sources = Sources::new(image_type(header, name)?);
+    Ok(sources.channels(channels.iter().map(String::as_str)))
+}
+
+/// The same with the types of a pipeline's constants, by their files below `folder`; no pixel is read.
+///
+/// # Errors
+/// When a file cannot be read, or is no image that pipelines take.
+pub fn with_constants(
+    mut sources: Sources,
+    pipeline: &Pipeline,
+    folder: &Path,
+) -> Result<Sources, RunFailure> {
     for constant in &pipeline.constants {
         let path = folder.join(&constant.path.value);
         let header = Source::open(&path)?.header().clone();
@@ -171,9 +190,10 @@ fn image_type(header: &Header, name: &str) -> Result<ImageType, RunFailure> {
             Axis::Z => extents[0] = Some(*extent),
             Axis::Y => extents[1] = Some(*extent),
             Axis::X => extents[2] = Some(*extent),
-            Axis::C => {}
+            // Of times and channels each is worked on by itself.
+            Axis::C | Axis::T => {}
             _ if *extent == 1 => {}
-            _ => return Err(axes_of(header, name)),
+            Axis::N => return Err(axes_of(header, name)),
         }
     }
     match extents {

@@ -49,7 +49,7 @@ mod writing;
 
 pub use course::Listener;
 pub use error::{RecordFault, RunFailure};
-pub use input::Input;
+pub use input::{Input, kind, with_constants};
 pub use job::{Job, Preview};
 pub use journal::FOLDER;
 pub use outcome::{Done, Failure, News, Outcome, Summary};

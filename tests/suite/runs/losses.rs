@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warploom::plan::Pipeline;
-use warploom::plan::options::Speed;
 use warploom::plan::pipeline::Policy;
+use warploom::plan::{Pipeline, Speed};
 use warploom::run::{Input, Job, Outcome, Settings};
 use warploom::{
     Arg, BackendId, Buffer, Device, DeviceError, DeviceInfo, Event, GpuBackend, Grid, Kernel,

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
-use warploom::plan::{Diagnostic, ExecutionPlan, Options, Pipeline, Severity, compile, language};
+use warploom::plan::{
+    Diagnostic, ExecutionPlan, Options, Pipeline, Severity, Sources, compile, language,
+};
 use warploom::{Bytes, Registry};
 
 use crate::args;
@@ -16,7 +18,12 @@ use crate::calibration;
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
-use records::with_constants;
+
+/// The same with the types of constants, whose files are beside the pipeline's.
+fn with_constants(sources: Sources, pipeline: &Pipeline, path: &Path) -> Result<Sources, Problem> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    Ok(warploom::run::with_constants(sources, pipeline, folder)?)
+}
 
 /// A pipeline file that was read.
 pub(crate) struct Source {

@@ -337,7 +337,7 @@ fn outputs_have_names_of_their_own() {
     let error = names.path(&records[0], "mask").unwrap_err();
     assert_eq!(
         error.help().unwrap(),
-        "there are `plate`, `well`, `site`, `id`, `output`"
+        "there are `plate`, `well`, `site`, `record`, `output`"
     );
     for bad in ["../{id}.tif", "/{id}.tif", "*.tif", "**/{id}.tif"] {
         assert!(OutputNames::new(bad).is_err(), "{bad}");

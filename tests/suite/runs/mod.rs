@@ -137,6 +137,7 @@ fn run(
     pipeline: &Pipeline,
     settings: &Settings,
 ) -> (BTreeMap<PathBuf, Vec<u8>>, Summary) {
+    registry().setup(&warploom::Options::default()).unwrap();
     let output = tempfile::tempdir_in(folder).unwrap();
     let input = Input::find(&folder.join("plate").to_string_lossy()).unwrap();
     let job = Job::new(pipeline.clone(), folder, input, output.path());

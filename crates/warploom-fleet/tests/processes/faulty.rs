@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -12,6 +12,18 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize};
 use warploom_fleet::{Assigned, Batch, Refusal, Trouble, Work};
+
+/// Workers of a slot do no record until another process has left a mark: what a test expects of one slot
+/// must have happened before the other has done everything.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Hold {
+    /// Whose workers wait.
+    pub(crate) slot: usize,
+    /// For which mark.
+    pub(crate) until: String,
+    /// Has whoever left it to be dead and buried, so that its coordinator has heard of it?
+    pub(crate) buried: bool,
+}
 
 /// What goes wrong, and when.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,6 +58,10 @@ pub(crate) struct Plan {
     pub(crate) broken: Vec<usize>,
     /// Slots whose workers see another device.
     pub(crate) elsewhere: Vec<usize>,
+    /// Who waits for whom.
+    pub(crate) holds: Vec<Hold>,
+    /// Does no slot do its first record before so many have begun?
+    pub(crate) meet: usize,
     /// Do workers survive SIGTERM?
     pub(crate) ignore_term: bool,
     /// Does every worker start a process of its own that never ends?
@@ -67,8 +83,18 @@ pub(crate) struct Faulty {
 impl Faulty {
     /// True the first `times` that this is asked about `name`, by whatever process.
     fn happens(&self, name: &str, times: usize) -> bool {
-        let mut tries = (0..times).map(|time| self.plan.marks.join(format!("{name}.{time}")));
-        tries.any(|path| File::create_new(path).is_ok())
+        (0..times).any(|time| leave(&self.plan.marks, &format!("{name}.{time}")))
+    }
+
+    /// Waits as long as the plan says.
+    fn wait(&self) {
+        leave(&self.plan.marks, &format!("begun-{}", self.slot));
+        for slot in 0..self.plan.meet {
+            wait_for(&self.plan.marks, &format!("begun-{slot}"), false);
+        }
+        for hold in self.plan.holds.iter().filter(|hold| hold.slot == self.slot) {
+            wait_for(&self.plan.marks, &hold.until, hold.buried);
+        }
     }
 
     fn chance(&mut self) -> u64 {
@@ -111,6 +137,7 @@ impl Work for Faulty {
             return Err(Refusal::Failed("the driver is not there".into()));
         }
         let seen = if plan.elsewhere.contains(&assigned.slot) {
+            leave(&plan.marks, &format!("elsewhere-{}", assigned.slot));
             "gpu-of-another".to_owned()
         } else {
             assigned.device.clone()
@@ -147,6 +174,7 @@ impl Work for Faulty {
             return Err(Trouble::OutOfMemory { asked });
         }
         self.random_trouble(batch.len())?;
+        self.wait();
         let slow = self.plan.slow.get(self.slot).copied().unwrap_or(1);
         for (place, (record, body)) in batch.records().enumerate() {
             if self.plan.poison.contains(&record) {
@@ -174,6 +202,7 @@ impl Work for Faulty {
                 batch.done(place, &answer(record, body, self.plan.answer));
             }
         }
+        leave(&self.plan.marks, &format!("worked-{}", self.slot));
         Ok(())
     }
 
@@ -205,6 +234,43 @@ pub(crate) fn answer(record: u64, body: &[u8], length: usize) -> Vec<u8> {
         (mixed ^ (mixed >> 33)).to_le_bytes()
     });
     words.take(length).collect()
+}
+
+/// Leaves a mark with the name of this process, unless there is one; true if there was none.
+fn leave(marks: &Path, name: &str) -> bool {
+    let path = marks.join(name);
+    if path.exists() {
+        return false;
+    }
+    // It appears with all that is in it, and only once.
+    let draft = marks.join(format!("{name}-{}", std::process::id()));
+    let own = process(std::process::id()).expect("ourselves");
+    fs::write(&draft, own).expect("a mark");
+    let first = fs::hard_link(&draft, path).is_ok();
+    fs::remove_file(draft).expect("the draft of a mark");
+    first
+}
+
+/// Waits until a mark is there; and until whoever left it has been waited for, if that is asked.
+fn wait_for(marks: &Path, name: &str, buried: bool) {
+    let pause = || thread::sleep(Duration::from_millis(1));
+    let owner = loop {
+        match fs::read_to_string(marks.join(name)) {
+            Ok(owner) => break owner,
+            Err(_) => pause(),
+        }
+    };
+    let number = owner.split(' ').next().and_then(|pid| pid.parse().ok());
+    while buried && number.and_then(process).as_ref() == Some(&owner) {
+        pause();
+    }
+}
+
+/// A process by its number and when it began, because numbers are used again.
+fn process(pid: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let begun = status.rsplit_once(')')?.1.split_whitespace().nth(19)?;
+    Some(format!("{pid} {begun}"))
 }
 
 fn die() -> ! {

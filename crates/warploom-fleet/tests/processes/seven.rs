@@ -38,6 +38,7 @@ fn killed_worker() {
     let mut ground = Ground::new();
     ground.plan.kill_once = vec![3, 40, 41, 150];
     ground.plan.service = 500;
+    ground.plan.meet = 3;
     let records = records(200);
     let report = ground.run(ground.fleet(3), &records);
     check(&report, &records, &[]);

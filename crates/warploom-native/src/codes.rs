@@ -8,6 +8,8 @@ pub(crate) struct Code {
     /// The table of opcodes: 1 `0F`, 2 `0F38`, 3 `0F3A`.
     pub(crate) map: u8,
     pub(crate) opcode: u8,
+    /// The bit that makes lanes of 64 bits of those of 32, and means other things elsewhere.
+    pub(crate) wide: bool,
 }
 
 const fn code(prefix: u8, map: u8, opcode: u8) -> Code {
@@ -15,6 +17,14 @@ const fn code(prefix: u8, map: u8, opcode: u8) -> Code {
         prefix,
         map,
         opcode,
+        wide: false,
+    }
+}
+
+const fn wide(prefix: u8, map: u8, opcode: u8) -> Code {
+    Code {
+        wide: true,
+        ..code(prefix, map, opcode)
     }
 }
 
@@ -69,3 +79,30 @@ pub(crate) const VPMOVM2D: Code = code(2, 2, 0x38);
 pub(crate) const VPTERNLOGD: Code = code(1, 3, 0x25);
 pub(crate) const VPMOVDB: Code = code(2, 2, 0x31);
 pub(crate) const VPMOVDW: Code = code(2, 2, 0x33);
+
+// Of lanes of 64 bits.
+pub(crate) const VADDPD: Code = wide(1, 1, 0x58);
+pub(crate) const VSUBPD: Code = wide(1, 1, 0x5c);
+pub(crate) const VMULPD: Code = wide(1, 1, 0x59);
+pub(crate) const VDIVPD: Code = wide(1, 1, 0x5e);
+pub(crate) const VMINPD: Code = wide(1, 1, 0x5d);
+pub(crate) const VMAXPD: Code = wide(1, 1, 0x5f);
+pub(crate) const VSQRTPD: Code = wide(1, 1, 0x51);
+pub(crate) const VCMPPD: Code = wide(1, 1, 0xc2);
+pub(crate) const VROUNDPD: Code = wide(1, 3, 0x09);
+pub(crate) const VFMADD213PD: Code = wide(1, 2, 0xa8);
+pub(crate) const VFMADD231PD: Code = wide(1, 2, 0xb8);
+pub(crate) const VCVTPD2PS: Code = wide(1, 1, 0x5a);
+pub(crate) const VCVTTPD2DQ: Code = wide(1, 1, 0xe6);
+pub(crate) const VCVTPS2PD: Code = code(0, 1, 0x5a);
+pub(crate) const VCVTDQ2PD: Code = code(2, 1, 0xe6);
+pub(crate) const VPMOVSXDQ: Code = code(1, 2, 0x25);
+// With VEX only.
+pub(crate) const VINSERTI128: Code = code(1, 3, 0x38);
+pub(crate) const VSHUFPS: Code = code(0, 1, 0xc6);
+pub(crate) const VPERMQ: Code = wide(1, 3, 0x00);
+// With EVEX only.
+pub(crate) const VPMOVM2Q: Code = wide(2, 2, 0x38);
+pub(crate) const VPMOVQD: Code = code(2, 2, 0x35);
+pub(crate) const VINSERTI64X4: Code = wide(1, 3, 0x3a);
+pub(crate) const VEXTRACTI64X4: Code = wide(1, 3, 0x3b);

@@ -13,7 +13,7 @@ pub(crate) const SLOT: u32 = 64;
 pub(crate) const CONSTANTS: [u32; 11] = [
     SIGN, MAGNITUDE, 1, ONE, ALL, 0, SIXTEEN, 0xff, 0xffff, TWO_16, TWO_31,
 ];
-const SIGN: u32 = 0x8000_0000;
+pub(crate) const SIGN: u32 = 0x8000_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
 const ONE: u32 = 0x3f80_0000;
 const ALL: u32 = u32::MAX;
@@ -21,28 +21,44 @@ const SIXTEEN: u32 = 16;
 const TWO_16: u32 = 0x4780_0000;
 const TWO_31: u32 = 0x4f00_0000;
 
+/// The same with 64 bits, in the slots behind.
+pub(crate) const DOUBLES: [u64; 3] = [SIGN_64, MAGNITUDE_64, TWO_31_64];
+pub(crate) const SIGN_64: u64 = 1 << 63;
+pub(crate) const MAGNITUDE_64: u64 = SIGN_64 - 1;
+pub(crate) const TWO_31_64: u64 = 0x41e0_0000_0000_0000;
+
 /// The slot of the positions of the first pixels along the row.
-pub(crate) const ALONG: usize = CONSTANTS.len();
+pub(crate) const ALONG: usize = CONSTANTS.len() + DOUBLES.len();
 
 /// Where a number is.
 pub(crate) fn number_at(number: u16) -> u32 {
     (ALONG as u32 + 1 + u32::from(number)) * SLOT
 }
 
-fn constant(bits: u32) -> Place {
+pub(crate) fn constant(bits: u32) -> Place {
     let at = CONSTANTS.iter().position(|known| *known == bits);
     Place::Memory(at.expect("it is one of them") as u32 * SLOT)
 }
+
+pub(crate) fn double(bits: u64) -> Place {
+    let at = DOUBLES.iter().position(|known| *known == bits);
+    let at = CONSTANTS.len() + at.expect("it is one of them");
+    Place::Memory(at as u32 * SLOT)
+}
+
+/// Products and sums rounded once: the sum takes the place of the summand, or of a factor.
+const FMA: [Code; 2] = [codes::VFMADD231PS, codes::VFMADD213PS];
+const FMA_DOUBLE: [Code; 2] = [codes::VFMADD231PD, codes::VFMADD213PD];
 
 /// The table of `(mask & yes) | (!mask & no)`.
 const EITHER: u8 = 0xca;
 
 // Predicates of comparisons, of real numbers and of whole ones.
-const EQ: u8 = 0;
-const LT: u8 = 1;
-const LE: u8 = 2;
-const NOT_A_NUMBER: u8 = 3;
-const NE: u8 = 4;
+pub(crate) const EQ: u8 = 0;
+pub(crate) const LT: u8 = 1;
+pub(crate) const LE: u8 = 2;
+pub(crate) const NOT_A_NUMBER: u8 = 3;
+pub(crate) const NE: u8 = 4;
 const GE: u8 = 13;
 
 /// The bytes of a routine, and of the memory it needs.
@@ -102,17 +118,17 @@ fn write(
     maker.at
 }
 
-struct Maker<'a> {
-    at: Registers<'a>,
+pub(crate) struct Maker<'a> {
+    pub(crate) at: Registers<'a>,
     width: Width,
 }
 
 impl Maker<'_> {
-    fn is_512(&self) -> bool {
+    pub(crate) fn is_512(&self) -> bool {
         self.width == Width::Bits512
     }
 
-    fn op(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
+    pub(crate) fn op(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
         self.at.bytes.op(code, to, a, b);
     }
 
@@ -127,6 +143,7 @@ impl Maker<'_> {
                     Element::U16 => codes::VPMOVZXWD,
                     Element::I16 => codes::VPMOVSXWD,
                     Element::Word => codes::VMOVUPS,
+                    Element::Double => unreachable!("it is read by halves"),
                 };
                 self.op(code, to, 0, from);
             }
@@ -142,18 +159,30 @@ impl Maker<'_> {
             }
             Ins::Un(op, a) => self.unary(at, op, a),
             Ins::Bin(op, a, b) => self.binary(at, op, a, b),
-            Ins::Fma(a, b, c) => self.fused(at, [a, b, c]),
+            Ins::Fma(a, b, c) => self.fused(at, [a, b, c], FMA),
+            Ins::FmaD(a, b, c) => self.fused(at, [a, b, c], FMA_DOUBLE),
             Ins::Select(cond, yes, no) => self.select(at, cond, yes, no),
             Ins::Put {
                 out,
                 element,
                 value,
             } => self.put(at, out, element, value),
+            Ins::Doubles { .. } => unreachable!("rows of doubles rest in memory"),
+            Ins::Widen { from, half, value } => self.widen(at, from, half, value),
+            Ins::Narrow { to, low, high } => self.narrow(at, to, low, high),
+            Ins::UnD(op, a) => self.unary_double(at, op, a),
+            Ins::BinD(op, a, b) => self.binary_double(at, op, a, b),
+            Ins::PutDoubles { out, half, value } => {
+                let from = self.at.in_register(value);
+                let to = self.at.half_output(out, half);
+                self.op(codes::VMOVUPS_STORE, from, 0, to);
+                self.at.read(at);
+            }
         }
     }
 
     /// `to = code(a)`, where `a` may be in memory.
-    fn simple(&mut self, at: u32, code: Code, a: Value, number: Option<u8>) {
+    pub(crate) fn simple(&mut self, at: u32, code: Code, a: Value, number: Option<u8>) {
         let from = self.at.anywhere(a);
         self.at.read(at);
         let to = self.at.result(at);
@@ -162,21 +191,21 @@ impl Maker<'_> {
     }
 
     /// `to = code(a, constant)`.
-    fn with_constant(&mut self, at: u32, code: Code, a: Value, bits: u32) {
+    pub(crate) fn with_constant(&mut self, at: u32, code: Code, a: Value, constant: Place) {
         let from = self.at.in_register(a);
         self.at.read(at);
         let to = self.at.result(at);
-        self.op(code, to, from, constant(bits));
+        self.op(code, to, from, constant);
     }
 
     fn unary(&mut self, at: u32, op: Un, a: Value) {
         let [first, second] = [0, 1].map(|which| self.at.spare(which));
         match op {
-            Un::NegF => self.with_constant(at, codes::VPXOR, a, SIGN),
-            Un::AbsF => self.with_constant(at, codes::VPAND, a, MAGNITUDE),
-            Un::Not => self.with_constant(at, codes::VPXOR, a, ALL),
-            Un::TruthToInt => self.with_constant(at, codes::VPAND, a, 1),
-            Un::TruthToFloat => self.with_constant(at, codes::VPAND, a, ONE),
+            Un::NegF => self.with_constant(at, codes::VPXOR, a, constant(SIGN)),
+            Un::AbsF => self.with_constant(at, codes::VPAND, a, constant(MAGNITUDE)),
+            Un::Not => self.with_constant(at, codes::VPXOR, a, constant(ALL)),
+            Un::TruthToInt => self.with_constant(at, codes::VPAND, a, constant(1)),
+            Un::TruthToFloat => self.with_constant(at, codes::VPAND, a, constant(ONE)),
             Un::Sqrt => self.simple(at, codes::VSQRTPS, a, None),
             // Eight: whether the result is exact is of no interest.
             Un::Round => self.simple(at, codes::VROUNDPS, a, Some(8)),
@@ -279,7 +308,7 @@ impl Maker<'_> {
     }
 
     /// `to = code(a, b)`, where `b` may be in memory.
-    fn plain(&mut self, at: u32, code: Code, a: Value, b: Value) {
+    pub(crate) fn plain(&mut self, at: u32, code: Code, a: Value, b: Value) {
         let left = self.at.in_register(a);
         let right = self.at.anywhere(b);
         self.at.read(at);
@@ -344,7 +373,7 @@ impl Maker<'_> {
         }
     }
 
-    fn fused(&mut self, at: u32, [a, b, c]: [Value; 3]) {
+    fn fused(&mut self, at: u32, [a, b, c]: [Value; 3], [summand, product]: [Code; 2]) {
         // The sum takes the place of an operand that is not needed afterwards.
         if let Some(sum) = self.at.dying(c, at) {
             let (a, b) = if self.at.is_near(b) { (b, a) } else { (a, b) };
@@ -353,7 +382,7 @@ impl Maker<'_> {
             if self.at.dying(c, at) == Some(sum) {
                 self.at.read(at);
                 self.at.result_in(at, sum);
-                self.op(codes::VFMADD231PS, sum, left, right);
+                self.op(summand, sum, left, right);
                 return;
             }
         }
@@ -368,12 +397,12 @@ impl Maker<'_> {
         if self.at.dying(a, at) == Some(factor) {
             self.at.read(at);
             self.at.result_in(at, factor);
-            self.op(codes::VFMADD213PS, factor, other, rest);
+            self.op(product, factor, other, rest);
         } else {
             // Nothing may have the result's register before it is read.
             let to = self.at.result(at);
             self.op(codes::VMOVUPS, to, 0, Place::Reg(factor));
-            self.op(codes::VFMADD213PS, to, other, rest);
+            self.op(product, to, other, rest);
             self.at.read(at);
         }
     }

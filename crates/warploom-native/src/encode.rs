@@ -30,8 +30,12 @@ pub(crate) enum Place {
     Reg(Reg),
     /// So many bytes after the beginning of the memory of numbers.
     Memory(u32),
-    /// Where the loop is in a row: `base + RAX * bytes`.
-    Row(Base, u8),
+    /// Where the loop is in a row, and so many bytes on: `base + RAX * bytes + on`.
+    Row {
+        base: Base,
+        bytes: u8,
+        on: u32,
+    },
 }
 
 /// The bytes of a routine as they grow.
@@ -70,7 +74,7 @@ impl Bytes {
         self.all.extend([
             0xc4,
             flag(to & 8 == 0, 7) | 0x40 | flag(!beyond, 5) | code.map,
-            ((!a & 15) << 3) | flag(long, 2) | code.prefix,
+            flag(code.wide, 7) | ((!a & 15) << 3) | flag(long, 2) | code.prefix,
             code.opcode,
         ]);
         self.operand(to, b);
@@ -86,7 +90,7 @@ impl Bytes {
                 | flag(!beyond, 5)
                 | flag(to & 16 == 0, 4)
                 | code.map,
-            ((!a & 15) << 3) | 4 | code.prefix,
+            flag(code.wide, 7) | ((!a & 15) << 3) | 4 | code.prefix,
             0x40 | flag(a & 16 == 0, 3),
             code.opcode,
         ]);
@@ -98,7 +102,7 @@ impl Bytes {
         match b {
             Place::Reg(reg) => (reg & 16 != 0, reg & 8 != 0),
             Place::Memory(_) => (false, false),
-            Place::Row(base, _) => (false, base as u8 & 8 != 0),
+            Place::Row { base, .. } => (false, base as u8 & 8 != 0),
         }
     }
 
@@ -110,12 +114,13 @@ impl Bytes {
                 self.all.push(0x80 | to | Base::Rsi as u8);
                 self.all.extend(at.to_le_bytes());
             }
-            Place::Row(base, bytes) => {
-                // base + RAX * bytes + 0; the distance is spelled out, as some bases demand it and
-                // the short form means different things with the two prefixes.
+            Place::Row { base, bytes, on } => {
+                // The distance is spelled out, as some bases demand it and the short form means
+                // different things with the two prefixes.
                 let scale = bytes.trailing_zeros() as u8;
                 self.all
-                    .extend([0x84 | to, (scale << 6) | (base as u8 & 7), 0, 0, 0, 0]);
+                    .extend([0x84 | to, (scale << 6) | (base as u8 & 7)]);
+                self.all.extend(on.to_le_bytes());
             }
         }
     }

@@ -37,6 +37,7 @@
 )]
 
 mod codes;
+mod doubles;
 mod emit;
 mod encode;
 mod program;
@@ -45,5 +46,5 @@ mod routine;
 #[cfg(test)]
 mod tests;
 
-pub use program::{Bin, Element, Ins, Un, Value};
+pub use program::{Bin, BinD, Element, Half, Ins, Kind, Un, UnD, Value};
 pub use routine::{Routine, Width};

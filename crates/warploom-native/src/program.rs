@@ -14,6 +14,8 @@ pub enum Element {
     I16,
     /// 32 bits of any type.
     Word,
+    /// A real number of 64 bits.
+    Double,
 }
 
 impl Element {
@@ -23,6 +25,7 @@ impl Element {
             Self::U8 => 1,
             Self::U16 | Self::I16 => 2,
             Self::Word => 4,
+            Self::Double => 8,
         }
     }
 }
@@ -151,6 +154,72 @@ impl Bin {
     }
 }
 
+/// Real numbers of 64 bits need two vectors for the pixels of one: each is a value of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Half {
+    /// That of the first pixels.
+    Low,
+    /// That of the others.
+    High,
+}
+
+/// What 32 bits are that become 64, or the other way round.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// A real number.
+    Float,
+    /// An `i32`. What becomes one is within its range, and loses what is behind the point.
+    Int,
+    /// A `u32`, likewise.
+    Unsigned,
+    /// A truth: all bits or none.
+    Truth,
+}
+
+/// An operation on half a vector of real numbers of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UnD {
+    /// Minus.
+    Neg,
+    /// Without its sign.
+    Abs,
+    /// The square root, correctly rounded.
+    Sqrt,
+    /// Towards minus infinity.
+    Floor,
+    /// Towards plus infinity.
+    Ceil,
+    /// To the nearest whole number, ties to even.
+    Round,
+    /// Is it not a number? A truth of 64 bits.
+    IsNan,
+}
+
+/// An operation on two halves of vectors of real numbers of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinD {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient.
+    Div,
+    /// `(b < a) ? b : a`.
+    Min,
+    /// `(b > a) ? b : a`.
+    Max,
+    /// Less; a truth of 64 bits, as are the others.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Equal.
+    Eq,
+    /// Different.
+    Ne,
+}
+
 /// An instruction. Operands are results of instructions before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ins {
@@ -171,7 +240,7 @@ pub enum Ins {
     Bin(Bin, Value, Value),
     /// `a * b + c`, rounded once.
     Fma(Value, Value, Value),
-    /// The second operand where the first is true, else the third.
+    /// The second operand where the first is true, else the third; of halves by truths of 64 bits.
     Select(Value, Value, Value),
     /// The last bits of a value, as many as an element has, are written.
     Put {
@@ -182,18 +251,73 @@ pub enum Ins {
         /// What is written.
         value: Value,
     },
+    /// Half of the pixels of a row of [`Element::Double`].
+    Doubles {
+        /// Which row.
+        row: u8,
+        /// Which half.
+        half: Half,
+    },
+    /// Half of a value, with 64 bits for each pixel; real numbers, or truths.
+    Widen {
+        /// What it is of.
+        from: Kind,
+        /// Which half.
+        half: Half,
+        /// The whole.
+        value: Value,
+    },
+    /// Two halves, with 32 bits for each pixel.
+    Narrow {
+        /// What it becomes.
+        to: Kind,
+        /// The half of the first pixels.
+        low: Value,
+        /// That of the others.
+        high: Value,
+    },
+    /// An operation on a half.
+    UnD(UnD, Value),
+    /// An operation on two halves.
+    BinD(BinD, Value, Value),
+    /// `a * b + c` of halves, rounded once.
+    FmaD(Value, Value, Value),
+    /// A half is written to an output of [`Element::Double`].
+    PutDoubles {
+        /// Which output.
+        out: u8,
+        /// Which half.
+        half: Half,
+        /// What is written.
+        value: Value,
+    },
 }
 
 impl Ins {
     /// The results it takes, in order.
     pub(crate) fn operands(self) -> impl DoubleEndedIterator<Item = Value> {
         let three = match self {
-            Self::Row { .. } | Self::Number(_) | Self::Along => [None; 3],
-            Self::Un(_, a) | Self::Put { value: a, .. } => [Some(a), None, None],
-            Self::Bin(_, a, b) => [Some(a), Some(b), None],
-            Self::Fma(a, b, c) | Self::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => [None; 3],
+            Self::Un(_, a)
+            | Self::UnD(_, a)
+            | Self::Widen { value: a, .. }
+            | Self::Put { value: a, .. }
+            | Self::PutDoubles { value: a, .. } => [Some(a), None, None],
+            Self::Bin(_, a, b)
+            | Self::BinD(_, a, b)
+            | Self::Narrow {
+                low: a, high: b, ..
+            } => [Some(a), Some(b), None],
+            Self::Fma(a, b, c) | Self::FmaD(a, b, c) | Self::Select(a, b, c) => {
+                [Some(a), Some(b), Some(c)]
+            }
         };
         three.into_iter().flatten()
+    }
+
+    /// Is it written, and no value?
+    pub(crate) const fn is_put(self) -> bool {
+        matches!(self, Self::Put { .. } | Self::PutDoubles { .. })
     }
 
     /// Can it be read from memory wherever it is needed?
@@ -201,6 +325,7 @@ impl Ins {
         matches!(
             self,
             Self::Number(_)
+                | Self::Doubles { .. }
                 | Self::Row {
                     element: Element::Word,
                     ..

@@ -2,7 +2,7 @@
 
 use super::codes::{VMOVUPS, VMOVUPS_STORE};
 use super::encode::{Base, Bytes, Place, Reg};
-use super::program::{Element, Ins, Value};
+use super::program::{Element, Half, Ins, Value};
 use super::routine::Width;
 
 /// Registers that hold no value for longer than an instruction.
@@ -127,7 +127,27 @@ impl<'a> Registers<'a> {
             self.bytes.pointer(Base::Rcx, entry);
             Base::Rcx
         };
-        Place::Row(base, element.bytes() as u8)
+        Place::Row {
+            base,
+            bytes: element.bytes() as u8,
+            on: 0,
+        }
+    }
+
+    /// Where the loop is in half of a row of numbers of 64 bits.
+    fn half_row(&mut self, entry: usize, half: Half) -> Place {
+        match (self.row(entry, Element::Double), half) {
+            (Place::Row { base, bytes, .. }, Half::High) => Place::Row {
+                base,
+                bytes,
+                on: self.vector(),
+            },
+            (place, _) => place,
+        }
+    }
+
+    pub(crate) fn half_output(&mut self, out: u8, half: Half) -> Place {
+        self.half_row(self.inputs + usize::from(out), half)
     }
 
     pub(crate) fn input(&mut self, row: u8, element: Element) -> Place {
@@ -190,6 +210,7 @@ impl<'a> Registers<'a> {
         match self.code[at] {
             Ins::Number(number) => Place::Memory(super::emit::number_at(number)),
             Ins::Row { row, element } => self.input(row, element),
+            Ins::Doubles { row, half } => self.half_row(usize::from(row), half),
             _ => unreachable!("a value is in a register or in memory"),
         }
     }

@@ -1,6 +1,6 @@
 //! Code in memory that may be executed.
 
-use super::emit::{self, ALONG, CONSTANTS, SLOT};
+use super::emit::{self, ALONG, CONSTANTS, DOUBLES, SLOT};
 use super::program::{Element, Ins};
 
 /// How wide the vectors are.
@@ -77,7 +77,8 @@ impl Routine {
     /// Makes a routine of instructions.
     ///
     /// `None` when the machine has no such vectors, when rows are too many, when a row or an output
-    /// is named with two types of elements, or when the system does not let programs make code.
+    /// is named with two types of elements or [`Element::Double`] is not taken by halves, or when the
+    /// system does not let programs make code.
     ///
     /// # Panics
     /// When an instruction takes the result of one that does not come before it.
@@ -90,13 +91,20 @@ impl Routine {
             for value in ins.operands() {
                 let before = (value as usize) < at;
                 assert!(
-                    before && !matches!(code[value as usize], Ins::Put { .. }),
+                    before && !code[value as usize].is_put(),
                     "instruction {at} takes {value}, which is no result before it"
                 );
             }
             match *ins {
+                Ins::Row { element, .. } | Ins::Put { element, .. }
+                    if element == Element::Double =>
+                {
+                    return None;
+                }
                 Ins::Row { row, element } => name(&mut rows, row, element)?,
                 Ins::Put { out, element, .. } => name(&mut outs, out, element)?,
+                Ins::Doubles { row, .. } => name(&mut rows, row, Element::Double)?,
+                Ins::PutDoubles { out, .. } => name(&mut outs, out, Element::Double)?,
                 Ins::Number(number) => numbers = numbers.max(number.checked_add(1)?),
                 _ => {}
             }
@@ -143,6 +151,9 @@ impl Routine {
         for (slot, bits) in CONSTANTS.into_iter().enumerate() {
             spread(memory, slot, |_| bits);
         }
+        for (slot, bits) in (CONSTANTS.len()..).zip(DOUBLES) {
+            spread_wide(memory, slot, bits);
+        }
     }
 
     /// Sets a number that is the same for all pixels, by its bits.
@@ -152,6 +163,15 @@ impl Routine {
     pub fn set_number(&self, memory: &mut [f32], number: u16, bits: u32) {
         assert!(number < self.numbers, "number {number} of {}", self.numbers);
         spread(memory, ALONG + 1 + usize::from(number), |_| bits);
+    }
+
+    /// Sets a number of 64 bits that is the same for all pixels, by its bits.
+    ///
+    /// # Panics
+    /// When there is no such number, or the memory is too small.
+    pub fn set_wide_number(&self, memory: &mut [f32], number: u16, bits: u64) {
+        assert!(number < self.numbers, "number {number} of {}", self.numbers);
+        spread_wide(memory, ALONG + 1 + usize::from(number), bits);
     }
 
     /// Computes `count` pixels of every output, from the first on. `along` is the position of the
@@ -225,6 +245,11 @@ fn name(elements: &mut Vec<Option<Element>>, at: u8, element: Element) -> Option
         Some(before) if before != element => None,
         _ => Some(()),
     }
+}
+
+fn spread_wide(memory: &mut [f32], slot: usize, bits: u64) {
+    // The first word has the low bits, as the processor has it.
+    spread(memory, slot, |word| (bits >> (32 * (word & 1))) as u32);
 }
 
 fn spread(memory: &mut [f32], slot: usize, bits: impl Fn(i32) -> u32) {

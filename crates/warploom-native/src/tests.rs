@@ -8,6 +8,8 @@
 use super::{Bin, Element, Ins, Routine, Un, Value, Width};
 use proptest::prelude::*;
 
+mod doubles;
+
 const WORD: Element = Element::Word;
 
 fn widths() -> Vec<Width> {

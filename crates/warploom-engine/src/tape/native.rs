@@ -1,9 +1,10 @@
 //! A tape as machine code.
 
 use warploom_core::DType;
+use warploom_flow::Boundary;
 use warploom_flow::expr::{Bin, Dag, Datum, Id, Node, Ty, Un};
 use warploom_native as native;
-use warploom_native::{Element, Ins, Routine, Value, Width};
+use warploom_native::{BinD, Element, Half, Ins, Kind, Routine, UnD, Value, Width};
 
 use super::super::lanes::Level;
 use super::row::{RowIn, RowOut};
@@ -43,13 +44,19 @@ fn width(level: Level) -> Option<Width> {
 }
 
 impl Native {
-    /// The routine of an expression; `None` when it computes in double precision, divides whole
-    /// numbers, or the machine cannot have one.
+    /// The routine of an expression; `None` when it divides whole numbers, or the machine cannot have
+    /// one.
     pub(super) fn new(dag: &Dag, reads: &[Read], level: Level) -> Option<Self> {
         let width = width(level)?;
         let mut maker = Maker::new(dag, reads);
         for (out, output) in (0..).zip(dag.outputs()) {
-            let value = maker.value(output.id)?;
+            let [value, high] = maker.value(output.id)?;
+            if output.dtype == DType::F64 {
+                for (half, value) in [(Half::Low, value), (Half::High, high)] {
+                    maker.code.push(Ins::PutDoubles { out, half, value });
+                }
+                continue;
+            }
             let element = element(output.dtype)?;
             maker.code.push(Ins::Put {
                 out,
@@ -90,7 +97,10 @@ impl Native {
                     Datum::I32(v) => v.cast_unsigned(),
                     Datum::U32(v) => v,
                     Datum::F32(v) => v.to_bits(),
-                    Datum::F64(_) => unreachable!("no number of a routine has 64 bits"),
+                    Datum::F64(v) => {
+                        self.routine.set_wide_number(memory, at, v.to_bits());
+                        continue;
+                    }
                 };
                 self.routine.set_number(memory, at, bits);
             }
@@ -161,7 +171,8 @@ struct Maker<'a> {
     uniform: Vec<bool>,
     /// About how many registers each takes.
     need: Vec<u32>,
-    values: Vec<Option<Value>>,
+    /// What each node is: the same value twice, or the halves of its pixels where it has 64 bits.
+    values: Vec<Option<[Value; 2]>>,
     code: Vec<Ins>,
     numbers: Vec<Number>,
 }
@@ -179,7 +190,12 @@ impl<'a> Maker<'a> {
             };
             needs.sort_unstable_by(|a, b| b.cmp(a));
             let most = (0..).zip(needs).map(|(i, n)| n + i).max().unwrap_or(0);
-            need.push(if same { 0 } else { most.max(1) });
+            let size = if dag.ty(need.len() as Id) == Ty::F64 {
+                2
+            } else {
+                1
+            };
+            need.push(if same { 0 } else { most.max(size) });
             uniform.push(same);
         }
         Self {
@@ -199,17 +215,28 @@ impl<'a> Maker<'a> {
         (self.code.len() - 1) as Value
     }
 
-    fn number(&mut self, number: Number) -> Option<Value> {
+    /// One instruction for each half.
+    fn halves(&mut self, ins: impl Fn(usize, Half) -> Ins) -> [Value; 2] {
+        [(0, Half::Low), (1, Half::High)].map(|(at, half)| self.push(ins(at, half)))
+    }
+
+    /// A truth of 32 bits of the halves of one of 64.
+    fn truth(&mut self, [low, high]: [Value; 2]) -> [Value; 2] {
+        let to = Kind::Truth;
+        [self.push(Ins::Narrow { to, low, high }); 2]
+    }
+
+    fn number(&mut self, number: Number) -> Option<[Value; 2]> {
         let known = self.numbers.iter().position(|other| *other == number);
         let at = known.unwrap_or_else(|| {
             self.numbers.push(number);
             self.numbers.len() - 1
         });
-        Some(self.push(Ins::Number(u16::try_from(at).ok()?)))
+        Some([self.push(Ins::Number(u16::try_from(at).ok()?)); 2])
     }
 
     /// Instructions for a node and all it needs, those first that need the most registers.
-    fn value(&mut self, id: Id) -> Option<Value> {
+    fn value(&mut self, id: Id) -> Option<[Value; 2]> {
         let mut open = vec![(id, false)];
         while let Some((id, ready)) = open.pop() {
             let at = id as usize;
@@ -230,49 +257,155 @@ impl<'a> Maker<'a> {
         self.values[id as usize]
     }
 
-    fn instruction(&mut self, id: Id) -> Option<Value> {
-        if self.dag.ty(id) == Ty::F64 {
-            return None;
-        }
+    /// What a node's operand is.
+    fn of(&self, id: Id) -> [Value; 2] {
+        self.values[id as usize].expect("operands come first")
+    }
+
+    fn row(&self, image: u32, at: [Id; 3], boundary: Boundary) -> Option<u8> {
+        let read = Read {
+            image: image as usize,
+            offset: self.dag.offset(at)?,
+            boundary,
+        };
+        let row = self.reads.iter().position(|other| *other == read)?;
+        u8::try_from(row).ok()
+    }
+
+    fn instruction(&mut self, id: Id) -> Option<[Value; 2]> {
         if self.uniform[id as usize] {
             return self.number(Number::Node(id));
         }
-        let of = |maker: &Self, id: Id| maker.values[id as usize].expect("operands come first");
-        let ins = match self.nodes[id as usize] {
+        let node = self.nodes[id as usize];
+        let takes_doubles = match node {
+            Node::Load { .. } | Node::Coord(_) => false,
+            _ => node.operands().any(|id| self.dag.ty(id) == Ty::F64),
+        };
+        if takes_doubles || self.dag.ty(id) == Ty::F64 {
+            return self.in_doubles(node);
+        }
+        let of = |id: Id| self.of(id)[0];
+        let ins = match node {
             Node::Load {
                 image,
                 at,
                 boundary,
             } => {
-                let read = Read {
-                    image: image as usize,
-                    offset: self.dag.offset(at)?,
-                    boundary,
-                };
-                let row = self.reads.iter().position(|other| *other == read)?;
+                let row = self.row(image, at, boundary)?;
                 let element = element(self.dag.inputs()[image as usize])?;
-                let row = u8::try_from(row).ok()?;
                 Ins::Row { row, element }
             }
             Node::Coord(2) => Ins::Along,
             Node::Coord(axis) => return self.number(Number::Coord(axis)),
-            Node::Un(Un::ToBits | Un::FromBits, a) => return Some(of(self, a)),
-            Node::Un(Un::Abs, a) if self.dag.ty(a) == Ty::U32 => return Some(of(self, a)),
-            Node::Un(op, a) => Ins::Un(unary(op, self.dag.ty(a))?, of(self, a)),
-            Node::Bin(op, a, b) => Ins::Bin(binary(op, self.dag.ty(a))?, of(self, a), of(self, b)),
-            Node::Fma(a, b, c) => Ins::Fma(of(self, a), of(self, b), of(self, c)),
-            Node::Select(cond, a, b) => Ins::Select(of(self, cond), of(self, a), of(self, b)),
-            Node::Cast(to, a) => {
-                let value = of(self, a);
-                match cast(self.dag.ty(a), to) {
-                    Some(op) => Ins::Un(op, value),
-                    None => return Some(value),
-                }
-            }
+            Node::Un(Un::ToBits | Un::FromBits, a) => return Some(self.of(a)),
+            Node::Un(Un::Abs, a) if self.dag.ty(a) == Ty::U32 => return Some(self.of(a)),
+            Node::Un(op, a) => Ins::Un(unary(op, self.dag.ty(a))?, of(a)),
+            Node::Bin(op, a, b) => Ins::Bin(binary(op, self.dag.ty(a))?, of(a), of(b)),
+            Node::Fma(a, b, c) => Ins::Fma(of(a), of(b), of(c)),
+            Node::Select(cond, a, b) => Ins::Select(of(cond), of(a), of(b)),
+            Node::Cast(to, a) => match cast(self.dag.ty(a), to) {
+                Some(op) => Ins::Un(op, of(a)),
+                None => return Some(self.of(a)),
+            },
             _ => return None,
         };
-        Some(self.push(ins))
+        Some([self.push(ins); 2])
     }
+
+    /// A node that makes a number of 64 bits, or something of such numbers.
+    fn in_doubles(&mut self, node: Node) -> Option<[Value; 2]> {
+        Some(match node {
+            Node::Load {
+                image,
+                at,
+                boundary,
+            } => {
+                let row = self.row(image, at, boundary)?;
+                self.halves(|_, half| Ins::Doubles { row, half })
+            }
+            Node::Un(op, a) => {
+                let (a, op) = (self.of(a), unary_double(op)?);
+                let halves = self.halves(|h, _| Ins::UnD(op, a[h]));
+                if op == UnD::IsNan {
+                    self.truth(halves)
+                } else {
+                    halves
+                }
+            }
+            Node::Bin(op, a, b) => {
+                let (a, b, op) = (self.of(a), self.of(b), binary_double(op)?);
+                let halves = self.halves(|h, _| Ins::BinD(op, a[h], b[h]));
+                match op {
+                    BinD::Lt | BinD::Le | BinD::Eq | BinD::Ne => self.truth(halves),
+                    _ => halves,
+                }
+            }
+            Node::Fma(a, b, c) => {
+                let [a, b, c] = [a, b, c].map(|id| self.of(id));
+                self.halves(|h, _| Ins::FmaD(a[h], b[h], c[h]))
+            }
+            Node::Select(cond, a, b) => {
+                let ([value, _], a, b) = (self.of(cond), self.of(a), self.of(b));
+                let from = Kind::Truth;
+                let cond = self.halves(|_, half| Ins::Widen { from, half, value });
+                self.halves(|h, _| Ins::Select(cond[h], a[h], b[h]))
+            }
+            Node::Cast(Ty::F64, a) => {
+                let (ty, [value, high]) = (self.dag.ty(a), self.of(a));
+                let (from, value) = match ty {
+                    Ty::F64 => return Some([value, high]),
+                    Ty::F32 => (Kind::Float, value),
+                    Ty::I32 => (Kind::Int, value),
+                    Ty::U32 => (Kind::Unsigned, value),
+                    Ty::Bool => {
+                        let one = self.push(Ins::Un(native::Un::TruthToInt, value));
+                        (Kind::Int, one)
+                    }
+                };
+                self.halves(|_, half| Ins::Widen { from, half, value })
+            }
+            Node::Cast(to, a) => {
+                let [low, high] = self.of(a);
+                let to = match to {
+                    Ty::F32 => Kind::Float,
+                    Ty::I32 => Kind::Int,
+                    Ty::U32 => Kind::Unsigned,
+                    _ => return None,
+                };
+                [self.push(Ins::Narrow { to, low, high }); 2]
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn unary_double(op: Un) -> Option<UnD> {
+    Some(match op {
+        Un::Neg => UnD::Neg,
+        Un::Abs => UnD::Abs,
+        Un::Sqrt => UnD::Sqrt,
+        Un::Floor => UnD::Floor,
+        Un::Ceil => UnD::Ceil,
+        Un::Round => UnD::Round,
+        Un::IsNan => UnD::IsNan,
+        _ => return None,
+    })
+}
+
+fn binary_double(op: Bin) -> Option<BinD> {
+    Some(match op {
+        Bin::Add => BinD::Add,
+        Bin::Sub => BinD::Sub,
+        Bin::Mul => BinD::Mul,
+        Bin::Div => BinD::Div,
+        Bin::Min => BinD::Min,
+        Bin::Max => BinD::Max,
+        Bin::Lt => BinD::Lt,
+        Bin::Le => BinD::Le,
+        Bin::Eq => BinD::Eq,
+        Bin::Ne => BinD::Ne,
+        _ => return None,
+    })
 }
 
 fn unary(op: Un, ty: Ty) -> Option<native::Un> {

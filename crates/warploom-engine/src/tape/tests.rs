@@ -31,8 +31,8 @@ const TYPES: [DType; 7] = [
     DType::F64,
 ];
 
-/// Grows a random expression, `wide` with double precision in it and division of whole numbers.
-fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64], wide: bool) -> Vec<Ex<'g>> {
+/// Grows a random expression; with division of whole numbers, if it `divides`.
+fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64], divides: bool) -> Vec<Ex<'g>> {
     let mut terms: Vec<Ex<'g>> = images.iter().map(|&image| graph.pixel(image)).collect();
     terms.extend(graph.coords());
     for &pick in picks {
@@ -85,21 +85,20 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64], wide: bool) -> Vec<
             (0, Ty::I32) => graph.add(Node::Un([Un::Neg, Un::Abs, Un::Not][at % 3], a.id())),
             (1, _) if float => a.fma(b, same[at % same.len()]),
             (1, _) => graph.add(Node::Bin(logic[at % 3], a.id(), b.id())),
-            (2, Ty::F32) if !wide => a.saturate([DType::I32, DType::U32][at % 2]),
+            (2, _) if float && at % 3 == 0 => a.saturate([DType::I32, DType::U32][at / 3 % 2]),
             (2, Ty::F32) => a.cast(Ty::F64),
             (2, Ty::F64) => a.cast(Ty::F32),
-            (2, _) if !wide => a.cast(Ty::F32),
             (2, _) => a.cast([Ty::F32, Ty::F64][at % 2]),
             (3, _) if !float => graph.add(Node::Bin(
                 [Bin::Shl, Bin::Shr][at % 2],
                 a.id(),
                 graph.number(a.ty(), (at % 32) as f64).id(),
             )),
-            (4, _) if !float && wide => {
+            (4, _) if !float && divides => {
                 graph.add(Node::Bin([Bin::Div, Bin::Rem][at % 2], a.id(), b.id()))
             }
             (4, _) => a.saturate([DType::I32, DType::U32, DType::U8][at % 3]),
-            _ if !float && !wide && bins[at % 10] == Bin::Div => a * b,
+            _ if !float && !divides && bins[at % 10] == Bin::Div => a * b,
             _ => graph.add(Node::Bin(bins[at % 10], a.id(), b.id())),
         };
         terms.push(new);
@@ -216,8 +215,8 @@ proptest! {
     #[test]
     fn machine_code_computes_what_expressions_say(
         picks in prop::collection::vec(any::<u64>(), 1..120),
-        types in prop::collection::vec(0..6_usize, 1..8),
-        outs in prop::collection::vec((any::<usize>(), 0..6_usize), 1..6),
+        types in prop::collection::vec(0..7_usize, 1..8),
+        outs in prop::collection::vec((any::<usize>(), 0..7_usize), 1..6),
         seed: u64,
         width in prop_oneof![16..48_usize, 1..300_usize],
     ) {
@@ -268,14 +267,20 @@ fn common_expressions_become_machine_code() {
     let (a, b) = (graph.input(DType::U16), graph.input(DType::F32));
     let raw = graph.pixel(a).cast(Ty::F32) - graph.pixel(b);
     let outputs = [(raw.pow(raw.log1p()).exp().sqrt(), DType::U8)];
-    let tape = Tape::new(&Dag::new(&graph, &outputs)).unwrap();
-    for level in levels() {
-        let width = match level {
-            Level::Avx512(_) | Level::Avx2(_) => 16,
-            _ => continue,
-        };
-        let native = Native::new(&tape.dag, &tape.reads, level).expect("all of it is known");
-        assert!(native.fits(width) && !native.fits(7));
+    // A cast with a scale, as its operation has it.
+    let scaled = (raw.cast(Ty::F64) - 0.25) * 65_535.0 / 3.0;
+    let compared = graph.pixel(a).cast(Ty::F64).gt(0.5);
+    let wide = [(scaled, DType::U16), (compared, DType::U8)];
+    for outputs in [&outputs[..], &wide] {
+        let tape = Tape::new(&Dag::new(&graph, outputs)).unwrap();
+        for level in levels() {
+            let width = match level {
+                Level::Avx512(_) | Level::Avx2(_) => 16,
+                _ => continue,
+            };
+            let native = Native::new(&tape.dag, &tape.reads, level).expect("all of it is known");
+            assert!(native.fits(width) && !native.fits(7));
+        }
     }
 }
 

@@ -51,6 +51,19 @@ impl Draft {
         sync: Sync,
         content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        Self::fill_reserved(path, bytes, 0, sync, content)
+    }
+
+    /// The same for what will have at least `reserved` bytes: the system is asked to keep them free
+    /// before any is written. A disk without them is told of at once, and a large file costs the
+    /// system half of the time, because it looks for one place and not for one per page.
+    pub(crate) fn fill_reserved(
+        path: &Path,
+        bytes: u64,
+        reserved: u64,
+        sync: Sync,
+        content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         Self::check(path)?;
         let writing = |error: io::Error| Fault::writing(&error, bytes);
         // A link stays a link: what it points at is replaced, there where it is.
@@ -62,6 +75,7 @@ impl Draft {
         let path = target.as_deref().unwrap_or(path);
         let mut draft = Self::beside(path).map_err(writing)?;
         if let Some(file) = &draft.lock {
+            reserve(file, reserved).map_err(writing)?;
             let mut writer = BufWriter::with_capacity(1 << 18, file);
             content(&mut writer).map_err(|fault| fault.sized(bytes))?;
             writer.flush().map_err(writing)?;
@@ -216,6 +230,31 @@ fn locked(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Smaller files are written before the question is answered.
+#[cfg(target_os = "linux")]
+const WORTH_RESERVING: u64 = 1 << 16;
+
+/// Has the system keep room for so many bytes. Systems of files that cannot are no obstacle.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    if bytes < WORTH_RESERVING {
+        return Ok(());
+    }
+    // The size of the file stays what was written, so that half a file never looks like a whole one.
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
+        // Everything else is told by the writing itself, if it is more than not knowing the question.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_: &File, _: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// The name itself is in the folder, which is a file to be synced as well.

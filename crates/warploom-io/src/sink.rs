@@ -40,7 +40,12 @@ pub fn write_image(
                 zarr::write(folder, header, bytes, &name(path), sync == Sync::Yes)
             });
         }
-        Draft::fill(path, header.bytes(), sync, |file| match format {
+        // Only where pixels go into the file as they are is its length known to be theirs and more.
+        let reserved = match format {
+            Format::Npy | Format::Tiff => header.bytes(),
+            _ => 0,
+        };
+        Draft::fill_reserved(path, header.bytes(), reserved, sync, |file| match format {
             Format::Npy => npy::write(file, header, bytes),
             Format::Tiff if is_ome(path) => tiff::write(file, header, bytes, Some(&name(path))),
             Format::Tiff => tiff::write(file, header, bytes, None),

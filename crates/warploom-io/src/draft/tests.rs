@@ -145,6 +145,32 @@ fn leftovers_of_the_dead_go_and_drafts_of_the_living_stay() {
     assert!(remove_leftovers(at("none")).is_err());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_without_room_is_told_of_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    // No disk has four exbibytes, and some systems have no file of that length.
+    let bytes = 4 << 60;
+    let fault = Draft::fill_reserved(&path, bytes, bytes, Sync::No, |_| {
+        panic!("there is no room to write to")
+    });
+    assert!(matches!(fault, Err(Fault::Full { .. })), "{fault:?}");
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_file_is_as_long_as_what_was_written_and_not_as_what_was_reserved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    Draft::fill_reserved(&path, 1 << 20, 1 << 20, Sync::No, |file| {
+        file.write_all(b"short")
+            .map_err(|error| Fault::write(&error))
+    })
+    .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"short");
+}
+
 #[test]
 fn a_full_disk_is_said_with_the_size() {
     let folder = tempfile::tempdir().unwrap();

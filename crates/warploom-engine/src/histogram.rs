@@ -137,6 +137,9 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
     }
 }
 
+/// From here on `f32` has whole numbers only.
+const WHOLE: f32 = 8_388_608.0;
+
 /// Equal bins, told apart in `R`.
 #[derive(Clone, Copy)]
 struct Equal<R> {
@@ -174,21 +177,24 @@ impl<R: Real> Equal<R> {
     #[inline(always)]
     fn place(self, value: R) -> u32 {
         let at = (value - self.low) * self.scale;
-        // Far outside and NaN give anything; they are found out below.
-        let bin = at.to_f32() as i32;
-        let beyond = at - R::from_f32(bin as f32);
+        // Casts that saturate are no vector code. Bounded first, a number is whole once it was added
+        // to this one; it may then be the bin next to the right one, which is found out below, as are
+        // those far outside and NaN.
+        let most = self.bins as f32 + 1.0;
+        let near = at.to_f32();
+        let near = if near > 0.0 { near } else { 0.0 };
+        let near = if near < most { near } else { most };
+        let whole = (near - 0.5) + WHOLE;
+        let bin = whole.to_bits() & 0x007f_ffff;
+        let beyond = at - R::from_f32(whole - WHOLE);
         let one = R::from_f32(1.0);
         let sure = beyond > self.doubt
             && beyond < one - self.doubt
-            && bin < self.bins as i32
+            && bin < self.bins as u32
             && at > R::ZERO;
         // The bounds may have been rounded, so what is near them is not sure either.
         let outside = at < -self.doubt || at > R::from_f32(self.bins as f32) + self.doubt;
-        let found = if sure {
-            bin as u32
-        } else {
-            self.bins as u32 + 1
-        };
+        let found = if sure { bin } else { self.bins as u32 + 1 };
         if outside { self.bins as u32 } else { found }
     }
 }

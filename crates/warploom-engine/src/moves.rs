@@ -3,7 +3,7 @@
 use fearless_simd::prelude::*;
 
 use super::lanes::{Level, Simd, dispatch, load, store, vectors};
-use super::share::{fit, for_bands, for_rows};
+use super::share::{Band, fit, for_bands, for_rows};
 use super::turn::square;
 use super::{Pixel, View, ViewMut};
 use warploom_flow::Boundary;
@@ -106,9 +106,6 @@ const fn tile<T>() -> usize {
     64 / size_of::<T>()
 }
 
-/// The columns of a tile, given its rows.
-type Whole<'f, T, const SIDE: usize> = dyn Fn([&[T]; SIDE]) -> [[T; SIDE]; SIDE] + Sync + 'f;
-
 /// Swaps two axes of an image; as [`transpose`], faster where pixels are words.
 pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMut<'_, T>) {
     let mut dims = image.dims();
@@ -118,15 +115,14 @@ pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMu
         return;
     }
     fit(dims, out.dims());
+    let ny = dims[1];
     let level = Level::new();
-    let words = |rows: [&[T]; 16]| -> [[T; 16]; 16] {
-        let rows = rows.map(bytemuck::cast_slice::<T, u32>);
-        let mut turned = [[T::ZERO; 16]; 16];
-        let mut columns = turned.each_mut().map(|row| bytemuck::cast_slice_mut(row));
-        dispatch!(level, simd => turn_words(simd, &rows, &mut columns));
-        turned
-    };
-    turn::<T, 16>(image, out, Some(&words));
+    for_bands(out, TALL, &|mut band| {
+        dispatch!(level, simd => turn_band::<T, 16>(image, &mut band, ny, |band, corner| {
+            turn_words(simd, image, band, ny, corner);
+            true
+        }));
+    });
 }
 
 /// Swaps two axes (0 is z, 2 is x); `out` has the swapped extents.
@@ -141,10 +137,10 @@ pub fn transpose<T: Copy + Send + Sync>(
     match (axes.0.min(axes.1), axes.0.max(axes.1)) {
         (0, 1) => for_rows(out, |z, y, row| row.copy_from_slice(image.row(y, z))),
         (1, 2) => match tile::<T>() {
-            64 => turn::<T, 64>(image, out, None),
-            32 => turn::<T, 32>(image, out, None),
-            16 => turn::<T, 16>(image, out, None),
-            _ => turn::<T, 8>(image, out, None),
+            64 => turn::<T, 64>(image, out),
+            32 => turn::<T, 32>(image, out),
+            16 => turn::<T, 16>(image, out),
+            _ => turn::<T, 8>(image, out),
         },
         (0, 2) => {
             // Rows of a plane of the result lie in one row of the image each, at this plane's y.
@@ -155,63 +151,82 @@ pub fn transpose<T: Copy + Send + Sync>(
     }
 }
 
+/// Rows of the result that are made together: lines of the image that lie side by side are fetched
+/// together, and fetching one of each of many rows leaves most of that unused.
+const TALL: usize = 64;
+
 /// Output pixel (z, y, x) is input pixel (z, x, y), by tiles of this side.
-///
-/// `whole` knows a faster way for tiles that are not cut off.
-fn turn<T: Copy + Send + Sync, const SIDE: usize>(
+fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewMut<'_, T>) {
+    let ny = out.dims()[1];
+    for_bands(out, TALL.max(SIDE), &|mut band| {
+        turn_band::<T, SIDE>(image, &mut band, ny, |_, _| false);
+    });
+}
+
+/// A band of the result, which has `ny` rows a plane. `whole` is offered the tiles that are not cut
+/// off, by their first row and column in the result, and says whether it has made them.
+#[inline(always)]
+fn turn_band<T: Copy + Send + Sync, const SIDE: usize>(
     image: View<'_, T>,
-    out: ViewMut<'_, T>,
-    whole: Option<&Whole<'_, T, SIDE>>,
+    band: &mut Band<'_, T>,
+    ny: usize,
+    mut whole: impl FnMut(&mut Band<'_, T>, [usize; 2]) -> bool,
 ) {
-    let [_, ny, nx] = out.dims();
-    for_bands(out, SIDE, &|mut band| {
-        let rows = band.rows();
-        let mut first = rows.start;
-        while first < rows.end {
-            // Rows of one plane, at most a tile of them.
-            let z = first / ny;
-            let last = rows.end.min(first + SIDE).min((z + 1) * ny);
-            for left in (0..nx).step_by(SIDE) {
-                let right = nx.min(left + SIDE);
-                let height = last - first;
-                let y = first - z * ny;
-                // Whole cache lines of the image, one row after the other; then the tile's columns.
-                if let Some(whole) = whole
-                    && (height, right - left) == (SIDE, SIDE)
-                {
-                    let lines = std::array::from_fn(|line| &image.row(z, left + line)[y..y + SIDE]);
-                    for (row, line) in (first..last).zip(whole(lines)) {
-                        band.row(row)[left..right].copy_from_slice(&line);
-                    }
+    let rows = band.rows();
+    let nx = image.dims()[1];
+    let mut first = rows.start;
+    while first < rows.end {
+        // Rows of one plane, at most a few tiles of them.
+        let z = first / ny;
+        let last = rows.end.min(first + TALL.max(SIDE)).min((z + 1) * ny);
+        for left in (0..nx).step_by(SIDE) {
+            let right = nx.min(left + SIDE);
+            for top in (first..last).step_by(SIDE) {
+                let height = SIDE.min(last - top);
+                let is_whole = (height, right - left) == (SIDE, SIDE);
+                if is_whole && whole(band, [top, left]) {
                     continue;
                 }
+                // Whole cache lines of the image, one row after the other; then the tile's columns.
+                let y = top - z * ny;
                 let corner = image.row(z, left)[y];
                 let mut tile = [[corner; SIDE]; SIDE];
                 for (line, x) in tile.iter_mut().zip(left..right) {
                     line[..height].copy_from_slice(&image.row(z, x)[y..y + height]);
                 }
-                for (column, row) in (first..last).enumerate() {
+                for (column, row) in (top..top + height).enumerate() {
                     let to = &mut band.row(row)[left..right];
                     for (to, line) in to.iter_mut().zip(&tile) {
                         *to = line[column];
                     }
                 }
             }
-            first = last;
         }
-    });
+        first = last;
+    }
 }
 
 /// Sixteen rows of sixteen words become columns.
 #[inline(always)]
-fn turn_words<S: Simd>(simd: S, lines: &[&[u32]; 16], turned: &mut [&mut [u32]; 16]) {
+fn turn_words<S: Simd, T: Pixel>(
+    simd: S,
+    image: View<'_, T>,
+    band: &mut Band<'_, T>,
+    ny: usize,
+    [top, left]: [usize; 2],
+) {
     let lanes = S::u32s::LEN;
-    for top in (0..16).step_by(lanes) {
-        for left in (0..16).step_by(lanes) {
-            let rows = vectors(|line| load::<S, S::u32s>(simd, lines[(top + line).min(15)], left));
+    let z = top / ny;
+    for y in (0..16).step_by(lanes) {
+        for x in (0..16).step_by(lanes) {
+            let rows = vectors(|line| {
+                let row = image.row(z, left + (x + line).min(15));
+                load::<S, S::u32s>(simd, bytemuck::cast_slice(row), top - z * ny + y)
+            });
             let columns = square(rows);
             for (column, vector) in columns.iter().enumerate().take(lanes) {
-                store(*vector, turned[left + column], top);
+                let row = bytemuck::cast_slice_mut(band.row(top + y + column));
+                store(*vector, row, left + x);
             }
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
         }
         Prim::Transpose { axes } => {
             let axes = (usize::from(axes[0]), usize::from(axes[1]));
-            to_same!(sources[0], target(), a, out => moves::transpose(a, axes, out));
+            to_same!(sources[0], target(), a, out => moves::swap_axes(a, axes, out));
         }
         Prim::Affine { matrix } => {
             let affine = Affine {

@@ -1,7 +1,7 @@
 //! Thresholds found from an image's values, with the numbers of `skimage.filters`.
 
 use super::histogram::{count_by, edges, histogram};
-use super::totals::{extremes, sums_of};
+use super::totals::{extremes, mean_of_numbers};
 use super::{Pixel, View};
 
 mod entropy;
@@ -135,11 +135,7 @@ fn first_greatest(values: impl Iterator<Item = f64>) -> usize {
 /// NaN comes out when there is no value to go by.
 pub fn threshold<T: Pixel>(image: View<'_, T>, method: Method, bins: usize) -> f64 {
     if method == Method::Mean {
-        let [sum, count] = sums_of(image, |pixel| match pixel.to_f64() {
-            value if value.is_nan() => [0.0, 0.0],
-            value => [value, 1.0],
-        });
-        return sum / count;
+        return mean_of_numbers(image);
     }
     let (low, high) = extremes(image);
     if low > high {

@@ -1,5 +1,6 @@
 //! Binning: one pixel for each tile.
 
+use super::lanes::{Level, dispatch};
 use super::share::for_rows;
 use super::{Pixel, Real, View, ViewMut};
 
@@ -12,11 +13,6 @@ pub enum Fold {
     Mean,
 }
 
-/// Bytes allocated for each thread.
-pub fn scratch_bytes(out: [usize; 3]) -> usize {
-    out[2] * size_of::<f64>()
-}
-
 /// Sums or means of tiles of `factor` pixels (z, y, x); what does not fill a tile is left out.
 ///
 /// A column of sums goes through the tile's rows in order: first the pixels of a row are added from
@@ -27,20 +23,56 @@ pub fn bin<T: Pixel, R: Real>(
     fold: Fold,
     out: ViewMut<'_, R>,
 ) {
-    let [fz, fy, fx] = factor;
-    let count = (fz * fy * fx) as f64;
+    let level = Level::new();
     for_rows(out, |z, y, row| {
-        let mut sums = vec![0.0_f64; row.len()];
+        let first = [z * factor[0], y * factor[1]];
+        dispatch!(level, _simd => bin_row(image, first, factor, fold, row));
+    });
+}
+
+/// Sums that are in the making at a time.
+const SUMS: usize = 256;
+
+/// One row of the result, from the rows of the image from `first` (z, y) on.
+#[inline(always)]
+fn bin_row<T: Pixel, R: Real>(
+    image: View<'_, T>,
+    first: [usize; 2],
+    [fz, fy, fx]: [usize; 3],
+    fold: Fold,
+    row: &mut [R],
+) {
+    let count = (fz * fy * fx) as f64;
+    for (at, part) in row.chunks_mut(SUMS).enumerate() {
+        let mut sums = [0.0_f64; SUMS];
+        let sums = &mut sums[..part.len()];
         for dz in 0..fz {
             for dy in 0..fy {
-                let line = image.row(z * fz + dz, y * fy + dy);
-                add_tiles(line, fx, &mut sums);
+                let line = image.row(first[0] + dz, first[1] + dy);
+                add_tiles(&line[at * SUMS * fx..], fx, sums);
             }
         }
-        for (to, &sum) in row.iter_mut().zip(&sums) {
-            *to = R::from_f64(if fold == Fold::Mean { sum / count } else { sum });
+        // A division by a power of two and a multiplication are the same, and one is faster.
+        let inverse = count.recip();
+        let is_exact = (fz * fy * fx).is_power_of_two();
+        match fold {
+            Fold::Mean if is_exact => {
+                for (to, &sum) in part.iter_mut().zip(&*sums) {
+                    *to = R::from_f64(sum * inverse);
+                }
+            }
+            Fold::Mean => {
+                for (to, &sum) in part.iter_mut().zip(&*sums) {
+                    *to = R::from_f64(sum / count);
+                }
+            }
+            Fold::Sum => {
+                for (to, &sum) in part.iter_mut().zip(&*sums) {
+                    *to = R::from_f64(sum);
+                }
+            }
         }
-    });
+    }
 }
 
 #[inline(always)]
@@ -68,23 +100,37 @@ fn add_tiles<T: Pixel>(line: &[T], width: usize, sums: &mut [f64]) {
 /// else gives minus infinity.
 pub fn bin_max<T: Pixel>(image: View<'_, T>, factor: [usize; 3], out: ViewMut<'_, T>) {
     let [fz, fy, fx] = factor;
+    let level = Level::new();
     for_rows(out, |z, y, row| {
         row.fill(T::LEAST);
         for dz in 0..fz {
             for dy in 0..fy {
                 let line = image.row(z * fz + dz, y * fy + dy);
-                if fx == 1 {
-                    for (to, &pixel) in row.iter_mut().zip(line) {
-                        *to = to.greater(pixel);
-                    }
-                } else {
-                    for (to, tile) in row.iter_mut().zip(line.chunks_exact(fx)) {
-                        *to = tile.iter().fold(*to, |most, &pixel| most.greater(pixel));
-                    }
-                }
+                dispatch!(level, _simd => raise(row, line, fx));
             }
         }
     });
+}
+
+#[inline(always)]
+fn raise<T: Pixel>(row: &mut [T], line: &[T], width: usize) {
+    match width {
+        1 => {
+            for (to, &pixel) in row.iter_mut().zip(line) {
+                *to = to.greater(pixel);
+            }
+        }
+        2 => {
+            for (to, &[a, b]) in row.iter_mut().zip(line.as_chunks().0) {
+                *to = to.greater(a).greater(b);
+            }
+        }
+        _ => {
+            for (to, tile) in row.iter_mut().zip(line.chunks_exact(width)) {
+                *to = tile.iter().fold(*to, |most, &pixel| most.greater(pixel));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

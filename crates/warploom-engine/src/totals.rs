@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::lanes::{Level, dispatch};
-use super::share::{pieces, pixels};
+use super::share::{pieces, pixels, portions};
 use super::{Pixel, View};
 
 /// Pixels, in C order, that are summed by themselves.
@@ -110,24 +110,91 @@ pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) ->
 
 /// Least and greatest value, NaN ignored.
 pub fn extremes<T: Pixel>(image: View<'_, T>) -> (T, T) {
-    let (min, max, _) = first_pass(image);
-    (min, max)
+    let level = Level::new();
+    // Without sums the order is all the same, and every thread may take one run of pixels.
+    let parts: Vec<(T, T)> = portions(pixels(image))
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|range| {
+            let mut found = (T::GREATEST, T::LEAST);
+            pieces(image, range, |part| {
+                let more = dispatch!(level, _simd => run_extremes(part));
+                found = (found.0.lesser(more.0), found.1.greater(more.1));
+            });
+            found
+        })
+        .collect();
+    (
+        parts.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
+        parts.iter().fold(T::LEAST, |a, b| a.greater(b.1)),
+    )
+}
+
+/// Running extremes: vectors enough that none waits for another.
+const RUNNING: usize = 64;
+
+/// Least and greatest of a run of pixels. Each has a loop of its own, because compilers make vectors
+/// of one and not of both together.
+#[inline(always)]
+fn run_extremes<T: Pixel>(part: &[T]) -> (T, T) {
+    let mut least = [T::GREATEST; RUNNING];
+    let mut most = [T::LEAST; RUNNING];
+    let (blocks, rest) = part.as_chunks::<RUNNING>();
+    for block in blocks {
+        for (least, &pixel) in least.iter_mut().zip(block) {
+            *least = least.lesser(pixel);
+        }
+        for (most, &pixel) in most.iter_mut().zip(block) {
+            *most = most.greater(pixel);
+        }
+    }
+    let least = least.iter().chain(rest);
+    let most = most.iter().chain(rest);
+    (
+        least.fold(T::GREATEST, |a, &b| a.lesser(b)),
+        most.fold(T::LEAST, |a, &b| a.greater(b)),
+    )
 }
 
 #[inline(always)]
 fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
+    let (least, most) = run_extremes(part);
     let mut sums = [0.0; LANES];
-    let mut least = [T::GREATEST; LANES];
-    let mut most = [T::LEAST; LANES];
+    by_lanes(part, |lane, pixel| sums[lane] += pixel.to_f64());
+    (least, most, sums.iter().fold(0.0, |sum, next| sum + next))
+}
+
+/// The mean of what is not NaN; NaN when there is nothing else.
+pub fn mean_of_numbers<T: Pixel>(image: View<'_, T>) -> f64 {
+    let level = Level::new();
+    let mut found = vec![(0.0, 0_u32); pixels(image).div_ceil(CHUNK)];
+    found
+        .par_iter_mut()
+        .with_min_len(8)
+        .enumerate()
+        .for_each(|(index, found)| {
+            chunk(image, index, |part| {
+                *found = dispatch!(level, _simd => chunk_numbers(part));
+            });
+        });
+    let count: u64 = found.iter().map(|&(_, count)| u64::from(count)).sum();
+    in_groups(found.iter().map(|found| found.0)) / count as f64
+}
+
+/// The sum of what is not NaN, and how many that is.
+#[inline(always)]
+fn chunk_numbers<T: Pixel>(part: &[T]) -> (f64, u32) {
+    let mut sums = [0.0; LANES];
+    let mut counts = [0; LANES];
     by_lanes(part, |lane, pixel| {
-        sums[lane] += pixel.to_f64();
-        least[lane] = least[lane].lesser(pixel);
-        most[lane] = most[lane].greater(pixel);
+        let value = pixel.to_f64();
+        let is_number = !value.is_nan();
+        sums[lane] += if is_number { value } else { 0.0 };
+        counts[lane] += u32::from(is_number);
     });
     (
-        least.iter().fold(T::GREATEST, |a, &b| a.lesser(b)),
-        most.iter().fold(T::LEAST, |a, &b| a.greater(b)),
         sums.iter().fold(0.0, |sum, next| sum + next),
+        counts.iter().sum(),
     )
 }
 

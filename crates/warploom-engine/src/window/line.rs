@@ -107,15 +107,16 @@ fn pad<T: Lane, const MAX: bool>(
             T::GREATEST.lesser(pixel)
         }
     };
-    let mut negative = false;
-    for (to, &pixel) in line[radius..].iter_mut().zip(row) {
-        if T::IS_FLOAT {
-            negative |= pixel == T::ZERO && pixel.key() < T::ZERO.key();
+    let middle = &mut line[radius..radius + width];
+    if T::IS_FLOAT {
+        for (to, &pixel) in middle.iter_mut().zip(row) {
             *to = number(pixel);
-        } else {
-            *to = pixel;
         }
+    } else {
+        middle.copy_from_slice(row);
     }
+    // By itself, because the two together are not made of vectors.
+    let negative = T::IS_FLOAT && has_negative_zero(row);
     let outside = |at: i64| {
         let source = boundary.source(at, width as i64);
         number(source.map_or(T::ZERO, |at| row[at as usize]))
@@ -125,4 +126,13 @@ fn pad<T: Lane, const MAX: bool>(
         line[radius + width + i] = outside((width + i) as i64);
     }
     !negative
+}
+
+#[inline(always)]
+fn has_negative_zero<T: Lane>(row: &[T]) -> bool {
+    let zero = T::ZERO.key();
+    // Keys are in the order of values, and there is none between the two zeros.
+    row.iter().fold(false, |any, pixel| {
+        any | (*pixel == T::ZERO && pixel.key() != zero)
+    })
 }

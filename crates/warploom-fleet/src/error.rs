@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warploom_core::{Code, Coded, LeaseError};
 
+use crate::journal::Holder;
 use crate::rundir::Identity;
 
 /// Why a run could not be started or had to end early.
@@ -20,10 +21,12 @@ pub enum FleetError {
         reason: String,
     },
     /// Another process is at this run. (WL1002)
-    #[error("another coordinator is writing {}", path.display())]
+    #[error("{} is writing {}", holder_text(holder.as_ref()), path.display())]
     Busy {
         /// The journal that it has locked.
         path: PathBuf,
+        /// Which one, if it has said so.
+        holder: Option<Holder>,
     },
     /// The folder of a run cannot be used. (WL1003)
     #[error("{} cannot be used for a run: {reason}", path.display())]
@@ -102,6 +105,13 @@ pub enum FleetError {
     /// There is no lease.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+}
+
+fn holder_text(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(holder) => format!("another coordinator, {holder},"),
+        None => "another coordinator".to_owned(),
+    }
 }
 
 impl FleetError {

@@ -50,6 +50,6 @@ pub use error::FleetError;
 pub use fleet::Fleet;
 pub use policy::{Counts, Rules, Schedule};
 pub use record::{Answer, Outcome, Reason, Record, Spans};
-pub use report::{Delivery, Failure, Incident, Order, Report, SlotSnapshot, Snapshot};
+pub use report::{Delivery, Failure, Incident, Order, Report, SlotSnapshot, SlotState, Snapshot};
 pub use stop::{Listening, Stopper};
 pub use work::{Assigned, Batch, Refusal, Trouble, Work};

@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub counts: Counts,
     /// Slot by slot.
     pub slots: Vec<SlotSnapshot>,
+    /// What was done about devices since the last snapshot, in its order.
+    pub incidents: Vec<Incident>,
 }
 
 /// What a slot looks like at a moment.
@@ -44,10 +46,35 @@ pub struct SlotSnapshot {
     pub device: String,
     /// Is there a process?
     pub running: bool,
+    /// What it is about.
+    pub state: SlotState,
+    /// How many records are at it, those that wait their turn there included.
+    pub under_way: u64,
+    /// How many records its latest batch had, once there was one.
+    pub batch: Option<u64>,
     /// How many records it has done in this run.
     pub done: u64,
     /// How many records a second it does, once that is known.
     pub rate: Option<f64>,
+}
+
+/// What a slot is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotState {
+    /// It waits for its lease or a pause after a mishap, or its process is starting.
+    Starting,
+    /// Its worker has records.
+    Working,
+    /// Its worker has none at the moment.
+    Idle,
+    /// Its worker is ending.
+    Ending,
+    /// Its device gets no work until a probe has passed.
+    Quarantined,
+    /// Its device is given up.
+    GivenUp,
+    /// There is nothing left for it.
+    Done,
 }
 
 /// What became of a run.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use warploom_core::Coded as _;
-use warploom_fleet::journal::{Cause, Durability, Entry, Event, History, Journal, Tear, read};
+use warploom_fleet::journal::{
+    Cause, Durability, Entry, Event, History, Holder, Journal, Tear, look, read,
+};
 use warploom_fleet::rundir::{self, Identity};
 use warploom_fleet::{Answer, FleetError, Reason, Record};
 
@@ -140,19 +142,92 @@ fn a_journal_has_one_writer_and_any_number_of_readers() {
     let path = folder.path().join("journal");
     let mut first = Journal::open(&path, Durability::default()).unwrap().journal;
     first.push(Event::Began { earlier: 0 }).unwrap();
-    let second = Journal::open(&path, Durability::default());
-    assert_eq!(second.unwrap_err(), FleetError::Busy { path: path.clone() });
+    let busy = |holder| FleetError::Busy {
+        path: path.clone(),
+        holder,
+    };
+    let second = || Journal::open(&path, Durability::default()).unwrap_err();
+    assert_eq!(second(), busy(None));
     assert_eq!(read(&path).unwrap(), [], "not committed yet");
+    assert!(look(&path).unwrap().is_held);
     first.commit().unwrap();
     assert_eq!(read(&path).unwrap().len(), 1);
+    let holder = Holder::this();
+    assert_eq!(holder.pid, std::process::id());
+    first
+        .push(Event::Signed {
+            holder: holder.clone(),
+            slots: Vec::new(),
+        })
+        .unwrap();
+    first.commit().unwrap();
+    assert_eq!(second(), busy(Some(holder.clone())));
+    let said = second().to_string();
+    assert!(said.contains(&format!("process {}", holder.pid)), "{said}");
     drop(first);
+    assert!(!look(&path).unwrap().is_held);
     assert_eq!(
         Journal::open(&path, Durability::Never)
             .unwrap()
             .entries
             .len(),
-        1
+        2
     );
+}
+
+#[test]
+fn whoever_looks_changes_nothing_and_tells_a_cut_from_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let bytes = written(&path);
+    for cut in 0..=bytes.len() {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let seen = look(&path).unwrap();
+        assert_eq!((seen.is_held, seen.damaged_at), (false, None), "{cut}");
+        assert_eq!(told(&seen.entries), events()[..seen.entries.len()]);
+        assert_eq!(fs::read(&path).unwrap(), bytes[..cut]);
+    }
+    // A byte that changed in any frame but the last is damage, wherever it is.
+    let last = {
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let torn = Journal::open(&path, Durability::Never).unwrap().torn;
+        usize::try_from(torn.unwrap().at).unwrap()
+    };
+    for at in 12..last {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        fs::write(&path, &flipped).unwrap();
+        let seen = look(&path).unwrap();
+        let from = usize::try_from(seen.damaged_at.unwrap()).unwrap();
+        assert!(from <= at, "{at} is damaged and {from} was told");
+        assert_eq!(fs::read(&path).unwrap(), flipped);
+    }
+}
+
+#[test]
+fn a_writer_that_comes_while_somebody_looks_gets_its_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    drop(Journal::open(&path, Durability::Never).unwrap());
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    look(&path).unwrap();
+                    std::thread::yield_now();
+                }
+            });
+        }
+        for _ in 0..100 {
+            let opened = Journal::open(&path, Durability::Never);
+            if opened.is_err() {
+                over.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            drop(opened.unwrap());
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a journal tells, one event a frame.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,50 @@ pub enum Event {
         /// Whether nothing is left to do.
         complete: bool,
     },
+    /// A device is given up.
+    GivenUp {
+        /// Which one.
+        device: String,
+        /// Why.
+        why: String,
+    },
+    /// The coordinator that has just taken the run up says who it is and what it has.
+    Signed {
+        /// Who.
+        holder: Holder,
+        /// The device of each slot.
+        slots: Vec<String>,
+    },
+}
+
+/// The process that writes a journal.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its number.
+    pub pid: u32,
+    /// The machine it runs on; empty where that is not known.
+    pub host: String,
+}
+
+impl Holder {
+    /// This process.
+    pub fn this() -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            pid: std::process::id(),
+            host: host.trim().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        if self.host.is_empty() {
+            return Ok(());
+        }
+        write!(f, " on {}", self.host)
+    }
 }
 
 /// How a worker came to grief.
@@ -112,6 +157,17 @@ pub enum Cause {
         /// What was wrong with it.
         text: String,
     },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crashed { how } => f.write_str(how),
+            Self::Hung { after } => write!(f, "it made no progress for {after:?}"),
+            Self::DeviceLost { text } => write!(f, "its device was lost: {text}"),
+            Self::Garbage { text } => write!(f, "it broke the protocol: {text}"),
+        }
+    }
 }
 
 impl Cause {

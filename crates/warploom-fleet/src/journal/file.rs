@@ -86,11 +86,17 @@ impl Journal {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(path).map_err(failed)?;
-        match file.try_lock() {
+        match locked(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
+                let seen = look(path).map(|seen| seen.entries).unwrap_or_default();
+                let holder = seen.into_iter().rev().find_map(|entry| match entry.event {
+                    Event::Signed { holder, .. } => Some(holder),
+                    _ => None,
+                });
                 return Err(FleetError::Busy {
                     path: path.to_owned(),
+                    holder,
                 });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -215,8 +221,60 @@ impl Journal {
 /// # Errors
 /// [`FleetError::Journal`] when it cannot be read or is none.
 pub fn read(path: &Path) -> Result<Vec<Entry>, FleetError> {
-    let bytes = fs::read(path).map_err(|error| FleetError::journal(path, error))?;
-    Ok(parse(path, &bytes)?.entries)
+    Ok(look(path)?.entries)
+}
+
+/// A journal as somebody sees it who does not write it.
+#[derive(Debug)]
+pub struct Sight {
+    /// What is whole by now.
+    pub entries: Vec<Entry>,
+    /// Does another process have it open for writing?
+    pub is_held: bool,
+    /// The first byte that makes no sense, if there is one that no dying or living writer leaves.
+    pub damaged_at: Option<u64>,
+}
+
+/// Reads a journal that another process may be writing, and changes nothing.
+///
+/// # Errors
+/// [`FleetError::Journal`] when it cannot be read or is none.
+pub fn look(path: &Path) -> Result<Sight, FleetError> {
+    let failed = |error: io::Error| FleetError::journal(path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    // Asked first: whoever lets go of it after this has written everything by then. Shared, so that
+    // two who look do not take each other for the writer; a writer who comes meanwhile tries again.
+    let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    if !is_held {
+        file.unlock().map_err(failed)?;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    let found = parse(path, &bytes)?;
+    let torn = found.torn.filter(|tear| {
+        let rest = bytes.get(found.end..).unwrap_or_default();
+        *tear == Tear::Damaged || holds_frame(rest)
+    });
+    Ok(Sight {
+        entries: found.entries,
+        is_held,
+        damaged_at: torn.map(|_| found.end as u64),
+    })
+}
+
+/// How long a lock that cannot be had is tried for: those who only look let go of theirs at once.
+const LOOKS: Duration = Duration::from_millis(200);
+
+fn locked(file: &File) -> Result<(), TryLockError> {
+    let end = Instant::now() + LOOKS;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            tried => return tried,
+        }
+    }
 }
 
 /// What the bytes of a journal say.

@@ -151,7 +151,10 @@ impl History {
                 self.ceilings.insert((plan.clone(), model.clone()), *batch);
             }
             Event::Ended { .. } => self.ended = true,
-            Event::Quarantined { .. } | Event::Readmitted { .. } => {}
+            Event::Quarantined { .. }
+            | Event::Readmitted { .. }
+            | Event::GivenUp { .. }
+            | Event::Signed { .. } => {}
         }
     }
 

@@ -15,8 +15,8 @@ mod file;
 mod frame;
 mod history;
 
-pub use event::{BatchId, Cause, Entry, Event};
+pub use event::{BatchId, Cause, Entry, Event, Holder};
 pub(crate) use file::sync_folder;
-pub use file::{Durability, Journal, Opened, Torn, read};
+pub use file::{Durability, Journal, Opened, Sight, Torn, look, read};
 pub use frame::Tear;
 pub use history::{History, Suspects};

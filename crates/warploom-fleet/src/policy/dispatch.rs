@@ -71,6 +71,7 @@ impl Policy {
         if state.flights.is_empty() {
             state.moves(now);
         }
+        state.batch = Some(records.len() as u64);
         state.flights.push_back(Flight {
             id,
             size: records.len(),

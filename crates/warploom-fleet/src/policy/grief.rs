@@ -230,6 +230,7 @@ impl Policy {
             return;
         }
         actions.push(Action::Charge {
+            device,
             batch: flight.id,
             cause: cause.clone(),
             records: records.clone(),

@@ -11,6 +11,7 @@ mod dispatch;
 mod grief;
 mod news;
 mod rules;
+mod sight;
 mod slot;
 mod stock;
 #[cfg(test)]

@@ -151,6 +151,8 @@ pub enum Action {
     },
     /// A worker came to grief with these records under way.
     Charge {
+        /// On which device.
+        device: usize,
         /// In which batch.
         batch: BatchId,
         /// How.

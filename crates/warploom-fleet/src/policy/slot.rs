@@ -42,6 +42,8 @@ pub(super) struct Slot {
     moved: Moment,
     /// Records a second.
     pub(super) rate: Option<f64>,
+    /// How many records its latest batch had.
+    pub(super) batch: Option<u64>,
     /// Why it could not start, if it said so.
     pub(super) refusal: Option<(String, bool)>,
 }
@@ -55,6 +57,7 @@ impl Slot {
             progress: 0,
             moved: Moment::ZERO,
             rate: None,
+            batch: None,
             refusal: None,
         }
     }

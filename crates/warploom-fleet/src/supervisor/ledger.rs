@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
-use crate::journal::{Event, History, Journal};
+use crate::journal::{Event, History, Holder, Journal};
 use crate::policy::{Action, Policy};
 use crate::record::{Answer, Outcome, Reason};
 use crate::report::{Delivery, Incident, Order, Report};
@@ -51,8 +51,21 @@ impl<'a> Ledger<'a> {
             first: Ok(()),
         };
         let earlier = history.coordinators;
-        ledger.first = ledger.push(Event::Began { earlier });
+        let began = ledger.push(Event::Began { earlier });
+        let devices = fleet.devices.iter();
+        let slots =
+            devices.flat_map(|device| std::iter::repeat_n(device.id.clone(), device.workers));
+        let signed = Event::Signed {
+            holder: Holder::this(),
+            slots: slots.collect(),
+        };
+        ledger.first = began.and_then(|()| ledger.push(signed));
         ledger
+    }
+
+    /// What was done about devices, in its order.
+    pub(super) fn incidents(&self) -> &[Incident] {
+        &self.incidents
     }
 
     pub(super) fn per_slot(&self) -> &[u64] {
@@ -228,10 +241,15 @@ impl<'a> Ledger<'a> {
         let name = |device: usize| self.fleet.devices[device].id.clone();
         let event = match action {
             Action::Charge {
+                device,
                 batch,
                 cause,
                 records,
             } => {
+                self.incidents.push(Incident::Grief {
+                    device: name(device),
+                    how: cause.to_string(),
+                });
                 tracing::warn!(
                     batch,
                     records = records.len(),
@@ -285,7 +303,7 @@ impl<'a> Ledger<'a> {
                     device: device.clone(),
                     why: why.clone(),
                 });
-                Event::Quarantined { device, why }
+                Event::GivenUp { device, why }
             }
             _ => return Ok(()),
         };

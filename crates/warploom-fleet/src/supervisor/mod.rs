@@ -71,6 +71,8 @@ pub(crate) struct Supervisor<'a> {
     /// The answer that is being told of.
     answer: Vec<u8>,
     watched: Option<Moment>,
+    /// How many incidents those who watch know of.
+    told: usize,
 }
 
 impl<'a> Supervisor<'a> {
@@ -99,6 +101,7 @@ impl<'a> Supervisor<'a> {
             error: None,
             answer: Vec::new(),
             watched: None,
+            told: 0,
         }
     }
 
@@ -211,12 +214,18 @@ impl<'a> Supervisor<'a> {
             .map(|(slot, &device)| SlotSnapshot {
                 device: self.fleet.devices[device].id.clone(),
                 running: !matches!(self.stations[slot], Station::Empty),
+                state: self.policy.state(slot),
+                under_way: self.policy.under_way(slot),
+                batch: self.policy.batch(slot),
                 done: self.ledger.per_slot()[slot],
                 rate: self.policy.rate(slot),
             });
+        let incidents = self.ledger.incidents();
         watcher(&Snapshot {
             counts: self.policy.counts(),
             slots: slots.collect(),
+            incidents: incidents[self.told..].to_vec(),
         });
+        self.told = incidents.len();
     }
 }

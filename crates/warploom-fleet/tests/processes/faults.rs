@@ -195,7 +195,12 @@ fn sticky() {
     let readmitted = Incident::Readmitted {
         device: "gpu-0".into(),
     };
-    assert_eq!(report.incidents, [quarantined, readmitted]);
+    let lost = Incident::Grief {
+        device: "gpu-0".into(),
+        how: "its device was lost: illegal access".into(),
+    };
+    let incidents = [lost.clone(), lost, quarantined, readmitted];
+    assert_eq!(report.incidents, incidents);
     assert!(
         report.per_slot[0] > 0 && report.per_slot[1] > 0,
         "{:?}",

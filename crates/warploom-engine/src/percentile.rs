@@ -1,5 +1,7 @@
 //! Exact percentiles by counting the digits of keys: no sorted copy of the image.
 
+mod bracket;
+
 use super::histogram::count_by;
 use super::lanes::{Level, dispatch};
 use super::share::pixels;
@@ -26,27 +28,53 @@ struct Search {
 /// Percentiles with linear interpolation, as `numpy.nanpercentile`: `q` from 0 to 100, in any
 /// order. Pixels that are NaN do not count; without any that does, all are NaN.
 pub fn percentiles<T: Pixel>(image: View<'_, T>, q: &[f64]) -> Vec<f64> {
+    let wanted = Wanted::new(q, pixels(image) as u64);
+    if let Some(values) = bracket::select(image, &wanted.ranks) {
+        return wanted.between(&values);
+    }
     let first = First::new(image);
-    let count = first.numbers;
-    if count == 0 {
+    if first.numbers == 0 {
         return vec![f64::NAN; q.len()];
     }
-    let places: Vec<f64> = q.iter().map(|q| q / 100.0 * (count - 1) as f64).collect();
-    let mut ranks: Vec<u64> = places
-        .iter()
-        .flat_map(|place| [place.floor() as u64, place.floor() as u64 + 1])
-        .map(|rank| rank.min(count - 1))
-        .collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let values = first.select(image, &ranks);
-    let value = |rank: u64| {
-        // Every rank that is asked for was put into the list above.
-        values[ranks.partition_point(|&other| other < rank.min(count - 1))].to_f64()
-    };
-    places
-        .iter()
-        .map(|place| {
+    let wanted = Wanted::new(q, first.numbers);
+    wanted.between(&first.select(image, &wanted.ranks))
+}
+
+/// Which of all numbers in their order are asked for.
+struct Wanted {
+    /// Between the ranks, for each percentile.
+    places: Vec<f64>,
+    /// In their order, each once.
+    ranks: Vec<u64>,
+    last: u64,
+}
+
+impl Wanted {
+    fn new(q: &[f64], count: u64) -> Self {
+        let last = count.saturating_sub(1);
+        let places: Vec<f64> = q.iter().map(|q| q / 100.0 * last as f64).collect();
+        let mut ranks: Vec<u64> = places
+            .iter()
+            .flat_map(|place| [place.floor() as u64, place.floor() as u64 + 1])
+            .map(|rank| rank.min(last))
+            .collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        Self {
+            places,
+            ranks,
+            last,
+        }
+    }
+
+    /// The percentiles, given the values of the ranks.
+    fn between<T: Pixel>(&self, values: &[T]) -> Vec<f64> {
+        let value = |rank: u64| {
+            // Every rank that is asked for is in the list.
+            let rank = rank.min(self.last);
+            values[self.ranks.partition_point(|&other| other < rank)].to_f64()
+        };
+        let percentile = |place: &f64| {
             let (low, high) = (value(place.floor() as u64), value(place.floor() as u64 + 1));
             let part = place - place.floor();
             // From the nearer end, so that both ends come out exactly.
@@ -55,8 +83,9 @@ pub fn percentiles<T: Pixel>(image: View<'_, T>, q: &[f64]) -> Vec<f64> {
             } else {
                 low + (high - low) * part
             }
-        })
-        .collect()
+        };
+        self.places.iter().map(percentile).collect()
+    }
 }
 
 /// The leading digits of all pixels that are numbers, counted.
@@ -270,6 +299,74 @@ mod tests {
             check(&data.iter().map(|&v| v as u8).collect::<Vec<_>>(), &q)?;
             check(&data.iter().map(|&v| v as u32).collect::<Vec<_>>(), &q)?;
         }
+    }
+
+    /// Images large enough for a sample, of several characters: what is found must be what counting
+    /// digits finds, bit for bit.
+    #[test]
+    fn a_sample_finds_what_counting_finds() {
+        let dims = [2, 330, 200];
+        let count: u64 = 2 * 330 * 200;
+        let random = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let sorts: [(&str, &dyn Fn(u64) -> f32); 7] = [
+            ("noise", &|at| random(at) as f32 / 1e3 - 8e3),
+            ("ramp", &|at| at as f32),
+            ("bell", &|at| {
+                (0..4).map(|k| random(4 * at + k) as f32).sum()
+            }),
+            ("mostly zero", &|at| {
+                if random(at) % 10 == 0 {
+                    random(at) as f32
+                } else {
+                    0.0
+                }
+            }),
+            ("two values", &|at| (random(at) % 2) as f32),
+            ("one value", &|_| -3.5),
+            ("stripes", &|at| ((at % 256) * 7) as f32),
+        ];
+        let lists: [&[f64]; 3] = [
+            &[1.0, 99.8],
+            &[0.0, 50.0, 100.0],
+            &[0.1, 25.0, 50.0, 75.0, 99.9],
+        ];
+        let mut used = 0;
+        for (name, value) in sorts {
+            let reals: Vec<f32> = (0..count).map(value).collect();
+            let wide: Vec<f64> = reals.iter().map(|&v| f64::from(v) / 3.0).collect();
+            let whole: Vec<i32> = reals.iter().map(|&v| v as i32 - 5).collect();
+            for q in lists {
+                used += usize::from(same(&reals, dims, q, name));
+                used += usize::from(same(&wide, dims, q, name));
+                used += usize::from(same(&whole, dims, q, name));
+            }
+        }
+        // It is of no use for five ranks far apart, and that is about all.
+        assert!(used >= 7 * 3 * 2 - 2, "{used}");
+    }
+
+    /// Both ways find the same; answers whether there was a sample's way.
+    fn same<T: Pixel>(data: &[T], dims: [usize; 3], q: &[f64], name: &str) -> bool {
+        let image = View::packed(data, dims);
+        let wanted = Wanted::new(q, data.len() as u64);
+        let counted = First::new(image).select(image, &wanted.ranks);
+        let Some(found) = bracket::select(image, &wanted.ranks) else {
+            return false;
+        };
+        let keys = |all: &[T]| all.iter().map(|v| v.key().into()).collect::<Vec<u64>>();
+        assert_eq!(keys(&found), keys(&counted), "{name} {q:?}");
+        true
+    }
+
+    #[test]
+    fn a_sample_is_not_deceived_by_what_it_did_not_see() {
+        let mut data: Vec<f32> = (0..1 << 18).map(|at| at as f32).collect();
+        let image = |data: &[f32]| bracket::select(View::packed(data, [1, 512, 512]), &[1000]);
+        assert!(image(&data).is_some());
+        data[77] = f32::NAN;
+        assert!(image(&data).is_none(), "one NaN makes another count");
+        data[77] = -f32::NAN;
+        assert!(image(&data).is_none());
     }
 
     #[test]

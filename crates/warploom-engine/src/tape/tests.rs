@@ -85,7 +85,9 @@ fn grow<'g>(graph: &'g Graph, images: &[u32], picks: &[u64], divides: bool) -> V
             (0, Ty::I32) => graph.add(Node::Un([Un::Neg, Un::Abs, Un::Not][at % 3], a.id())),
             (1, _) if float => a.fma(b, same[at % same.len()]),
             (1, _) => graph.add(Node::Bin(logic[at % 3], a.id(), b.id())),
-            (2, _) if float && at % 3 == 0 => a.saturate([DType::I32, DType::U32][at / 3 % 2]),
+            (2, _) if float && at.is_multiple_of(3) => {
+                a.saturate([DType::I32, DType::U32][at / 3 % 2])
+            }
             (2, Ty::F32) => a.cast(Ty::F64),
             (2, Ty::F64) => a.cast(Ty::F32),
             (2, _) => a.cast([Ty::F32, Ty::F64][at % 2]),

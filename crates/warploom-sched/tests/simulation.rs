@@ -6,6 +6,7 @@ mod world;
 use graphs::{Encoder, chain, ms, random};
 use rstest::rstest;
 use warploom_sched::{Options, Plan, RunOptions, Slots, StageGraph, plan};
+use warploom_testkit::sim::Sim;
 use world::{Script, device, paced, run_on, run_seeded};
 
 fn planned(graph: &StageGraph, depth: u32) -> Plan {
@@ -39,6 +40,30 @@ fn the_encoder_delivers_the_same_bytes_at_every_depth_and_seed() {
             }
         }
     }
+}
+
+#[test]
+fn a_sink_gets_the_oldest_first_whatever_was_quick() {
+    let plan = planned(&Encoder::all()[8].graph(), 3);
+    // Every third kernel of a sort takes long, the next less, the last nothing: whatever could
+    // overtake would.
+    let counts = std::sync::Mutex::new(std::collections::HashMap::<String, u64>::new());
+    let sim = Sim::build(device(), 1).pace(move |operation| {
+        let mut counts = counts.lock().ok()?;
+        let count = counts.entry(operation.queue.to_owned()).or_default();
+        *count += 1;
+        Some(ms(8 - 4 * (*count % 3)))
+    });
+    let ran = run_on(
+        sim.finish(),
+        &plan,
+        &Script::default(),
+        RunOptions::of(12, 1),
+    );
+    assert_eq!(ran.result.unwrap().generations, 12);
+    let deliver = plan.graph().find("deliver").unwrap().index();
+    let own = ran.delivered.iter().filter(|d| d.0 == deliver);
+    assert!(own.map(|d| d.1).eq(0..12));
 }
 
 #[rstest]

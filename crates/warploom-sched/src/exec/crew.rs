@@ -9,6 +9,7 @@ use warploom_core::{DeviceError, Event};
 use super::error::{RunError, StageError};
 use super::payload::{Fill, HostWork};
 use super::pool::Pool;
+use super::threads::DRIVER;
 use super::turn::{Batch, HostTurn};
 use crate::model::StageId;
 
@@ -58,7 +59,10 @@ pub struct Note {
 
 /// A host stage with its payload, as a crew gets it.
 pub struct Post {
+    /// What the crew calls it.
     stage: StageId,
+    /// What its plan calls it.
+    own: StageId,
     thread: String,
     work: Box<dyn HostWork>,
     pool: Arc<Pool>,
@@ -83,6 +87,7 @@ impl Post {
     ) -> Self {
         Self {
             stage,
+            own: stage,
             thread,
             work,
             pool,
@@ -90,7 +95,22 @@ impl Post {
         }
     }
 
-    /// Its stage.
+    /// The same in a crew that works for several plans: by another number, on threads of this
+    /// tenant's own.
+    pub(crate) fn moved(self, stage: StageId, tenant: &str) -> Self {
+        let thread = if self.thread == DRIVER {
+            self.thread
+        } else {
+            format!("{tenant}: {}", self.thread)
+        };
+        Self {
+            stage,
+            thread,
+            ..self
+        }
+    }
+
+    /// Its stage, by the number under which it is started and told of.
     pub fn stage(&self) -> StageId {
         self.stage
     }
@@ -112,7 +132,7 @@ impl Post {
     }
 
     fn attempt(&mut self, batch: Batch) -> Result<Fill, StageError> {
-        let hold = self.pool.hold(self.stage, batch.generation)?;
+        let hold = self.pool.hold(self.own, batch.generation)?;
         let mut turn = HostTurn { hold: &hold, batch };
         let work = &mut self.work;
         // The payload is not run again after a panic, so nobody sees what it left half done.
@@ -133,7 +153,7 @@ pub trait Crew {
     /// The time.
     fn now(&self) -> Duration;
 
-    /// Takes over the host stages, before anything else.
+    /// Takes over host stages, before any of them is started.
     fn adopt(&mut self, posts: Vec<Post>) -> Result<(), RunError>;
 
     /// Runs a host stage. Stages of one thread run in the order they are started.

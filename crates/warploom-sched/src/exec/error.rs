@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use warploom_core::{Code, Coded, DeviceError};
+use warploom_core::{Bytes, Code, Coded, DeviceError};
 
 /// What a stage's payload reports.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -147,6 +147,25 @@ pub enum RunError {
         /// The system's reason.
         reason: String,
     },
+    /// A plan takes more memory than it may. (WL0830)
+    #[error(
+        "{} of {} are needed {}, and {} are allowed",
+        Bytes(*needed), if *is_device { "device memory" } else { "host memory" },
+        if *is_common { format!("with `{tenant}`") } else { format!("for `{tenant}`") },
+        Bytes(*allowed)
+    )]
+    Budget {
+        /// Whose plan it is.
+        tenant: String,
+        /// Is it the device's memory, or the host's?
+        is_device: bool,
+        /// What it takes, with all others if it is the common budget.
+        needed: u64,
+        /// What there may be.
+        allowed: u64,
+        /// Is it the budget of all tenants together?
+        is_common: bool,
+    },
     /// Nobody says how many records there are. (WL0829)
     #[error("the plan has no host stage that could say when there are no more records")]
     Endless,
@@ -164,6 +183,7 @@ impl Coded for RunError {
             Self::Memory { .. } => 827,
             Self::Thread { .. } => 828,
             Self::Endless => 829,
+            Self::Budget { .. } => 830,
         })
     }
 
@@ -183,6 +203,9 @@ impl Coded for RunError {
             Self::Start { error } => return error.help(),
             Self::Memory { .. } => "use memory that the device has".into(),
             Self::Thread { .. } => "let stages share threads, or end others".into(),
+            Self::Budget { tenant, .. } => {
+                format!("plan `{tenant}` with fewer slots, or allow more")
+            }
             Self::Endless => "say how many records there are".into(),
         };
         Some(text)

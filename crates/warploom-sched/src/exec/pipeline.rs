@@ -16,7 +16,7 @@ use super::wiring::{Wires, window, wire};
 use crate::model::{Plan, StageId};
 
 /// The longest the driver sleeps while it may be called off.
-const GLANCE: Duration = Duration::from_millis(20);
+pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
 /// How far one stage is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,10 +77,36 @@ impl<C: Crew> Pipeline<C> {
         plan: &Plan,
         device: &CheckedDevice,
         payloads: Payloads,
+        crew: C,
+        options: RunOptions,
+    ) -> Result<Self, RunError> {
+        Self::wired(plan, wire(plan), device, payloads, crew, options)
+    }
+
+    /// The same, with the end of every stage of the device recorded and seen, so that somebody can
+    /// decide who goes next.
+    pub(super) fn watched(
+        plan: &Plan,
+        device: &CheckedDevice,
+        payloads: Payloads,
+        crew: C,
+        options: RunOptions,
+    ) -> Result<Self, RunError> {
+        let mut wires = wire(plan);
+        for wires in wires.iter_mut().filter(|wires| wires.queue.is_some()) {
+            (wires.is_recorded, wires.is_seen) = (true, true);
+        }
+        Self::wired(plan, wires, device, payloads, crew, options)
+    }
+
+    fn wired(
+        plan: &Plan,
+        wires: Vec<Wires>,
+        device: &CheckedDevice,
+        payloads: Payloads,
         mut crew: C,
         options: RunOptions,
     ) -> Result<Self, RunError> {
-        let wires = wire(plan);
         if options.records.is_none() && !wires.iter().any(|wires| wires.is_source) {
             return Err(RunError::Endless);
         }
@@ -198,6 +224,18 @@ impl<C: Crew> Pipeline<C> {
         any
     }
 
+    /// Gives host stages that may begin to the crew.
+    pub(super) fn begin_host_stages(&mut self) -> bool {
+        let mut any = false;
+        for at in 0..self.wires.len() {
+            while self.wires[at].queue.is_none() && self.may_begin(at) {
+                self.begin(StageId(at));
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Whatever is enqueued starts when something is recorded after it, at the latest now.
     fn flush(&mut self) {
         for queue in 0..self.queues.len() {
@@ -210,7 +248,7 @@ impl<C: Crew> Pipeline<C> {
         }
     }
 
-    fn absorb(&mut self, note: Note) {
+    pub(super) fn absorb(&mut self, note: Note) {
         let at = note.stage.0;
         match note.outcome {
             Outcome::Seen(Ok(())) => match self.verify(note.stage, note.generation) {

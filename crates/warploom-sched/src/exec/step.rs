@@ -68,6 +68,15 @@ impl<C: Crew> Pipeline<C> {
         }
     }
 
+    /// Is everything done that a stage's queue would be told to wait for before its next turn?
+    pub(super) fn could_run(&self, at: usize) -> bool {
+        let generation = self.progress[at].begun;
+        self.wires[at].waits.iter().all(|wait| {
+            let of = generation.checked_sub(u64::from(wait.lag));
+            of.is_none_or(|of| self.progress[wait.stage.0].done > of)
+        })
+    }
+
     pub(super) fn batch(&mut self, generation: u64) -> Batch {
         let (first, at) = (generation * self.options.batch, self.ring(generation));
         let full = match self.options.records {

@@ -244,7 +244,7 @@ impl Crew for Threads {
                 threads.push((post.thread().to_owned(), Vec::new()));
                 threads.len() - 1
             });
-            self.places.push((stage, Some(at)));
+            self.places.push((stage, Some(self.lanes.len() + at)));
             threads[at].1.push(post);
         }
         for (name, mut posts) in threads {

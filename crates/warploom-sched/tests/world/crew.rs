@@ -21,9 +21,15 @@ pub(crate) struct SimCrew {
 
 impl SimCrew {
     pub(crate) fn new(sim: &Sim, plan: &Plan) -> Self {
+        Self::of_all(sim, &[plan])
+    }
+
+    /// For several plans, whose stages are counted on.
+    pub(crate) fn of_all(sim: &Sim, plans: &[&Plan]) -> Self {
+        let stages = plans.iter().flat_map(|plan| plan.graph().stages());
         Self {
             sim: sim.clone(),
-            times: plan.graph().stages().iter().map(|s| s.time).collect(),
+            times: stages.map(|stage| stage.time).collect(),
             lanes: Vec::new(),
             posts: Vec::new(),
             jobs: Vec::new(),
@@ -80,7 +86,7 @@ impl Crew for SimCrew {
     }
 
     fn adopt(&mut self, posts: Vec<Post>) -> Result<(), RunError> {
-        self.posts = posts;
+        self.posts.extend(posts);
         Ok(())
     }
 

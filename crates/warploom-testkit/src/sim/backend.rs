@@ -64,6 +64,15 @@ pub struct Sim {
     world: Arc<World>,
 }
 
+/// What queues do their work on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Engines {
+    /// Each on an engine of its own.
+    Own,
+    /// All of a class on one, in turns.
+    OfClass,
+}
+
 /// How a simulation is made.
 #[derive(Debug)]
 pub struct SimBuilder {
@@ -74,6 +83,7 @@ pub struct SimBuilder {
     is_loose: bool,
     is_free_running: bool,
     is_forgetful: bool,
+    engines: Engines,
 }
 
 impl Sim {
@@ -92,6 +102,7 @@ impl Sim {
             is_loose: false,
             is_free_running: false,
             is_forgetful: false,
+            engines: Engines::Own,
         }
     }
 
@@ -207,6 +218,16 @@ impl SimBuilder {
         }
     }
 
+    /// The same with one engine for each class of queues, which does one thing at a time: whose turn
+    /// it is among queues that could go on, the seed decides.
+    #[must_use]
+    pub fn with_engines(self) -> Self {
+        Self {
+            engines: Engines::OfClass,
+            ..self
+        }
+    }
+
     /// Makes it.
     pub fn finish(self) -> Sim {
         let card = Arc::new(self.device.insert(DeviceId::new(ID, 0), KINDS));
@@ -219,6 +240,7 @@ impl SimBuilder {
             flags,
         );
         world.state().is_forgetful = self.is_forgetful;
+        world.state().engines = self.engines;
         Sim {
             card,
             world: Arc::new(world),

@@ -58,7 +58,7 @@ impl Device for SimDevice {
         self.world.card.enter(Call::Queue)?;
         Ok(Box::new(SimQueue {
             world: Arc::clone(&self.world),
-            line: self.world.line(&desc.label),
+            line: self.world.line_on(&desc.label, Some(desc.class)),
         }))
     }
 

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use warploom_core::{DeviceError, Result};
+use warploom_core::{DeviceError, QueueClass, Result};
 
-use super::backend::{Operation, Pace};
+use super::backend::{Engines, Operation, Pace};
 use super::choice::Chooser;
 use super::event::Point;
 use super::memory::{Content, Effect};
@@ -54,6 +54,8 @@ struct Running {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) label: String,
+    /// The engine it shares with other queues, if it has none of its own.
+    engine: Option<QueueClass>,
     /// Enqueued, and how many of it are submitted.
     ops: VecDeque<Op>,
     submitted: usize,
@@ -70,6 +72,7 @@ pub(super) struct State {
     pub(super) jitter: u64,
     /// Does a queue go on when what it waited for failed?
     pub(super) is_forgetful: bool,
+    pub(super) engines: Engines,
     /// What the host's work did while somebody waited who does not look at that.
     untold: VecDeque<Stepped>,
 }
@@ -101,6 +104,7 @@ impl World {
                 pace,
                 jitter,
                 is_forgetful: false,
+                engines: Engines::Own,
                 untold: VecDeque::new(),
             }),
             changed: Condvar::new(),
@@ -114,9 +118,16 @@ impl World {
     }
 
     pub(super) fn line(&self, label: &str) -> usize {
+        self.line_on(label, None)
+    }
+
+    /// A line whose work takes its turn on an engine with that of other lines.
+    pub(super) fn line_on(&self, label: &str, engine: Option<QueueClass>) -> usize {
         let mut state = self.state();
+        let engine = engine.filter(|_| state.engines == Engines::OfClass);
         state.lines.push(Line {
             label: label.to_owned(),
+            engine,
             ..Line::default()
         });
         state.lines.len() - 1
@@ -322,7 +333,14 @@ impl State {
         let ready = lines.filter(|(_, line)| {
             let first = line.ops.front().map(|op| &op.work);
             let is_work = matches!(first, Some(Work::Effect(_) | Work::Host(_)));
-            line.running.is_none() && line.submitted > 0 && is_work
+            let is_free = |engine| {
+                let mut same = self.lines.iter();
+                !same.any(|line| line.engine == Some(engine) && line.running.is_some())
+            };
+            line.running.is_none()
+                && line.submitted > 0
+                && is_work
+                && line.engine.is_none_or(is_free)
         });
         ready.map(|(at, _)| at).collect()
     }

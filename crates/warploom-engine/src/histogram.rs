@@ -13,7 +13,13 @@ pub fn scratch_bytes<T: Pixel>(bins: usize, threads: usize) -> usize {
     } else {
         4 * (bins + 1).max(1 << 8)
     };
-    (threads + 2) * table * size_of::<u64>()
+    (tables_each(table) * threads + 2) * table * size_of::<u64>()
+}
+
+/// How many tables of so many bins a thread fills, one after the other. Small ones cost nothing to
+/// have more of, and a thread that is held up then holds up less.
+fn tables_each(bins: usize) -> usize {
+    if bins <= 1 << 12 { 4 } else { 1 }
 }
 
 /// Counts made by every thread for itself and added up.
@@ -22,7 +28,7 @@ pub(crate) fn count_by<'a, T: Pixel>(
     bins: usize,
     count: impl Fn(&mut [u32], &'a [T]) + Sync,
 ) -> Vec<u64> {
-    let tables: Vec<Vec<u32>> = portions(pixels(image))
+    let tables: Vec<Vec<u32>> = portions(pixels(image), tables_each(bins))
         .collect::<Vec<_>>()
         .into_par_iter()
         .map(|range| {

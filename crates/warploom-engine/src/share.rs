@@ -133,9 +133,13 @@ pub(crate) fn pixels<T: Copy>(image: View<'_, T>) -> usize {
     image.dims().iter().product()
 }
 
-/// Cuts `count` pixels into at most one range for each thread, none of them small.
-pub(crate) fn portions(count: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
-    let parts = count.div_ceil(TASK).clamp(1, rayon::current_num_threads());
+/// Cuts `count` pixels into at most `each` ranges for each thread, none of them small.
+pub(crate) fn portions(
+    count: usize,
+    each: usize,
+) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let most = each * rayon::current_num_threads();
+    let parts = count.div_ceil(TASK).clamp(1, most);
     (0..parts).map(move |part| count * part / parts..count * (part + 1) / parts)
 }
 
@@ -170,10 +174,13 @@ mod tests {
     #[test]
     fn portions_cover_everything() {
         for count in [0, 1, TASK, 10 * TASK + 7] {
-            let ranges: Vec<_> = portions(count).collect();
-            assert_eq!(ranges[0].start, 0);
-            assert_eq!(ranges[ranges.len() - 1].end, count);
-            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            for each in [1, 4] {
+                let ranges: Vec<_> = portions(count, each).collect();
+                assert!(ranges.len() <= each * rayon::current_num_threads());
+                assert_eq!(ranges[0].start, 0);
+                assert_eq!(ranges[ranges.len() - 1].end, count);
+                assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            }
         }
     }
 }

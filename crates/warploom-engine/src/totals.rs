@@ -111,8 +111,8 @@ pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) ->
 /// Least and greatest value, NaN ignored.
 pub fn extremes<T: Pixel>(image: View<'_, T>) -> (T, T) {
     let level = Level::new();
-    // Without sums the order is all the same, and every thread may take one run of pixels.
-    let parts: Vec<(T, T)> = portions(pixels(image))
+    // Without sums the order is all the same, and threads may take long runs of pixels.
+    let parts: Vec<(T, T)> = portions(pixels(image), 4)
         .collect::<Vec<_>>()
         .into_par_iter()
         .map(|range| {

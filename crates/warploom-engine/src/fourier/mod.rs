@@ -2,6 +2,8 @@
 
 mod spectrum;
 
+use rayon::prelude::*;
+
 use super::moves::pad;
 use super::share::{fit, for_rows};
 use super::{Pixel, View, ViewMut};
@@ -117,21 +119,43 @@ pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [i64; 
     let other = Spectrum::<f64>::forward(dims, &|z, y, row| copy(b.row(z, y), row));
     spectrum.combine(&other, |a, b| {
         let product = *a * b.conj();
-        product / product.norm().max(100.0 * f64::EPSILON)
+        let square = product.norm_sqr();
+        // The square may be out of range where the number itself is not.
+        let size = if square > 1e-200 && square < 1e300 {
+            square.sqrt()
+        } else {
+            product.norm()
+        };
+        product / size.max(100.0 * f64::EPSILON)
     });
     let peaks = spectrum.inverse();
-    let mut best = (0, f64::NEG_INFINITY);
-    for (at, peak) in peaks.iter().map(|peak| peak.abs()).enumerate() {
-        if peak > best.1 {
-            best = (at, peak);
-        }
-    }
-    let place = [best.0 / (ny * nx), best.0 / nx % ny, best.0 % nx];
+    let best = first_greatest(&peaks);
+    let place = [best / (ny * nx), best / nx % ny, best % nx];
     std::array::from_fn(|axis| {
         let (at, length) = (place[axis] as i64, [nz, ny, nx][axis] as i64);
         if at > length / 2 { at - length } else { at }
     })
 }
+
+/// Where the first of the greatest magnitudes is.
+fn first_greatest(values: &[f64]) -> usize {
+    let part = |(part, values): (usize, &[f64])| {
+        let mut best = (f64::NEG_INFINITY, 0);
+        for (at, value) in values.iter().enumerate() {
+            if value.abs() > best.0 {
+                best = (value.abs(), at);
+            }
+        }
+        (best.0, part * PART + best.1)
+    };
+    // Parts are in their order, so that of equals the first stays.
+    let better = |a: (f64, usize), b: (f64, usize)| if b.0 > a.0 { b } else { a };
+    let parts = values.par_chunks(PART).enumerate().map(part);
+    parts.reduce(|| (f64::NEG_INFINITY, 0), better).1
+}
+
+/// Values that a thread looks through at a time.
+const PART: usize = 1 << 16;
 
 fn copy<T: Pixel>(from: &[T], row: &mut [f64]) {
     for (to, from) in row.iter_mut().zip(from) {

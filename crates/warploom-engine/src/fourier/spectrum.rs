@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use memmap2::MmapMut;
+use num_complex::Complex;
 use rayon::prelude::*;
 use realfft::RealFftPlanner;
-use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftNum, FftPlanner};
 
 use crate::moves::transpose;
-use crate::share::{band_height, for_rows};
+use crate::share::{band_height, for_bands};
 use crate::{Pixel, Real, View, ViewMut};
 
 /// A type that can be transformed: `f32` or `f64`.
@@ -44,7 +45,7 @@ pub(super) fn smooth(length: usize) -> usize {
 /// spectra of the same extents are made of it.
 pub(super) struct Spectrum<R> {
     dims: [usize; 3],
-    values: Vec<Complex<R>>,
+    values: Values<R>,
 }
 
 impl<R: Transform> Spectrum<R> {
@@ -56,8 +57,9 @@ impl<R: Transform> Spectrum<R> {
         let [nz, ny, nx] = dims;
         let half = nx / 2 + 1;
         let plan = RealFftPlanner::<R>::new().plan_fft_forward(nx);
-        let mut values = vec![Complex::new(R::ZERO, R::ZERO); nz * ny * half];
+        let mut values = Values::zeros(nz * ny * half);
         values
+            .all_mut()
             .par_chunks_mut(half)
             .with_min_len(band_height(nx))
             .enumerate()
@@ -71,8 +73,8 @@ impl<R: Transform> Spectrum<R> {
             );
         let mut planner = FftPlanner::new();
         if ny > 1 {
-            values = swap(&values, [nz, ny, half], (1, 2));
-            along_rows(&mut values, &planner.plan_fft_forward(ny));
+            values = values.swapped([nz, ny, half], (1, 2));
+            along_rows(values.all_mut(), &planner.plan_fft_forward(ny));
         }
         if nz > 1 {
             // Rows are along y if those were turned, else along x.
@@ -81,8 +83,8 @@ impl<R: Transform> Spectrum<R> {
             } else {
                 [nz, ny, half]
             };
-            values = swap(&values, turned, (0, 2));
-            along_rows(&mut values, &planner.plan_fft_forward(nz));
+            values = values.swapped(turned, (0, 2));
+            along_rows(values.all_mut(), &planner.plan_fft_forward(nz));
         }
         Self { dims, values }
     }
@@ -93,12 +95,13 @@ impl<R: Transform> Spectrum<R> {
         other: &Self,
         make: impl Fn(&Complex<R>, &Complex<R>) -> Complex<R> + Sync,
     ) {
-        let pairs = self
-            .values
-            .par_iter_mut()
-            .with_min_len(1 << 12)
-            .zip(&other.values);
-        pairs.for_each(|(a, b)| *a = make(a, b));
+        let mine = self.values.all_mut().par_chunks_mut(1 << 12);
+        let theirs = other.values.all().par_chunks(1 << 12);
+        mine.zip(theirs).for_each(|(mine, theirs)| {
+            for (a, b) in mine.iter_mut().zip(theirs) {
+                *a = make(a, b);
+            }
+        });
     }
 
     /// The image whose spectrum it is.
@@ -108,22 +111,23 @@ impl<R: Transform> Spectrum<R> {
         let mut values = self.values;
         let mut planner = FftPlanner::new();
         if nz > 1 {
-            along_rows(&mut values, &planner.plan_fft_inverse(nz));
+            along_rows(values.all_mut(), &planner.plan_fft_inverse(nz));
             let turned = if ny > 1 {
                 [ny, half, nz]
             } else {
                 [half, ny, nz]
             };
-            values = swap(&values, turned, (0, 2));
+            values = values.swapped(turned, (0, 2));
         }
         if ny > 1 {
-            along_rows(&mut values, &planner.plan_fft_inverse(ny));
-            values = swap(&values, [nz, half, ny], (1, 2));
+            along_rows(values.all_mut(), &planner.plan_fft_inverse(ny));
+            values = values.swapped([nz, half, ny], (1, 2));
         }
         let plan = RealFftPlanner::<R>::new().plan_fft_inverse(nx);
         let scale = <R as Pixel>::from_f64(1.0 / (nz * ny * nx) as f64);
         let mut image = vec![R::ZERO; nz * ny * nx];
-        let rows = image.par_chunks_mut(nx).zip(values.par_chunks_mut(half));
+        let lines = values.all_mut().par_chunks_mut(half);
+        let rows = image.par_chunks_mut(nx).zip(lines);
         rows.with_min_len(band_height(nx)).for_each_init(
             || plan.make_scratch_vec(),
             |scratch, (row, line)| {
@@ -143,24 +147,71 @@ impl<R: Transform> Spectrum<R> {
     }
 }
 
-/// The values with two axes exchanged.
-fn swap<V: Copy + Send + Sync>(values: &[V], dims: [usize; 3], axes: (usize, usize)) -> Vec<V> {
-    let mut turned = dims;
-    turned.swap(axes.0, axes.1);
-    let mut out = values.to_vec();
-    transpose(
-        View::packed(values, dims),
-        axes,
-        ViewMut::packed(&mut out, turned),
-    );
-    out
+/// Complex numbers in memory of their own, which are zero at first. The threads that write to it first
+/// have the system make its pages, and not one thread for all.
+enum Values<R> {
+    /// Large ones ask for large pages, of which there are fewer to make and to look up.
+    Pages(MmapMut),
+    Words(Vec<R>),
+}
+
+/// From here on large pages are worth asking for.
+const LARGE: usize = 1 << 22;
+
+impl<R: Transform> Values<R> {
+    fn zeros(count: usize) -> Self {
+        let bytes = 2 * count * size_of::<R>();
+        if bytes < LARGE {
+            return Self::Words(vec![R::ZERO; 2 * count]);
+        }
+        match MmapMut::map_anon(bytes) {
+            Ok(pages) => {
+                // A system without them has small ones, which serve as well.
+                #[cfg(target_os = "linux")]
+                let _ = pages.advise(memmap2::Advice::HugePage);
+                Self::Pages(pages)
+            }
+            Err(_) => Self::Words(vec![R::ZERO; 2 * count]),
+        }
+    }
+
+    fn all(&self) -> &[Complex<R>] {
+        match self {
+            Self::Pages(pages) => bytemuck::cast_slice(pages),
+            Self::Words(words) => bytemuck::cast_slice(words),
+        }
+    }
+
+    fn all_mut(&mut self) -> &mut [Complex<R>] {
+        match self {
+            Self::Pages(pages) => bytemuck::cast_slice_mut(pages),
+            Self::Words(words) => bytemuck::cast_slice_mut(words),
+        }
+    }
+
+    /// The values with two axes exchanged.
+    fn swapped(&self, dims: [usize; 3], axes: (usize, usize)) -> Self {
+        let mut turned = dims;
+        turned.swap(axes.0, axes.1);
+        let mut out = Self::zeros(self.all().len());
+        let from = View::packed(self.all(), dims);
+        transpose(from, axes, ViewMut::packed(out.all_mut(), turned));
+        out
+    }
 }
 
 fn along_rows<R: Transform>(values: &mut [Complex<R>], plan: &Arc<dyn Fft<R>>) {
     let length = plan.len();
     let count = values.len() / length.max(1);
-    for_rows(ViewMut::packed(values, [1, count, length]), |_, _, row| {
-        let mut scratch = vec![Complex::new(R::ZERO, R::ZERO); plan.get_inplace_scratch_len()];
-        plan.process_with_scratch(row, &mut scratch);
-    });
+    for_bands(
+        ViewMut::packed(values, [1, count, length]),
+        band_height(length),
+        &|mut band| {
+            let room = plan.get_inplace_scratch_len();
+            let mut scratch = vec![Complex::new(R::ZERO, R::ZERO); room];
+            for row in band.rows() {
+                plan.process_with_scratch(band.row(row), &mut scratch);
+            }
+        },
+    );
 }

@@ -74,7 +74,7 @@ pub fn scratch_bytes(most: u64, threads: usize) -> usize {
 /// How many pixels each label has.
 fn areas<T: Pixel>(labels: View<'_, T>) -> ByLabel<u64> {
     let most = greatest(labels);
-    let parts: Vec<ByLabel<u64>> = portions(pixels(labels))
+    let parts: Vec<ByLabel<u64>> = portions(pixels(labels), 1)
         .collect::<Vec<_>>()
         .into_par_iter()
         .map(|range| {
@@ -108,7 +108,9 @@ fn areas<T: Pixel>(labels: View<'_, T>) -> ByLabel<u64> {
 }
 
 fn greatest<T: Pixel>(labels: View<'_, T>) -> u64 {
-    let parts = portions(pixels(labels)).collect::<Vec<_>>().into_par_iter();
+    let parts = portions(pixels(labels), 1)
+        .collect::<Vec<_>>()
+        .into_par_iter();
     let most = parts.map(|range| {
         let mut most = T::ZERO;
         pieces(labels, range, |part| {

@@ -74,38 +74,25 @@ fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 #[inline(always)]
-fn chunk_sums<T: Pixel, const K: usize>(part: &[T], numbers: &impl Fn(T) -> [f64; K]) -> [f64; K] {
-    let mut lanes = [[0.0; LANES]; K];
-    by_lanes(part, |lane, pixel| {
-        let numbers = numbers(pixel);
-        for k in 0..K {
-            lanes[k][lane] += numbers[k];
-        }
-    });
-    lanes.map(|lane| lane.iter().fold(0.0, |sum, next| sum + next))
+fn chunk_sum<T: Pixel>(part: &[T], number: &impl Fn(T) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    by_lanes(part, |lane, pixel| lanes[lane] += number(pixel));
+    lanes.iter().fold(0.0, |sum, next| sum + next)
 }
 
-/// The sums of `K` numbers made of each pixel, in the fixed order that all backends keep.
-pub fn sums_of<T: Pixel, const K: usize>(
-    image: View<'_, T>,
-    numbers: impl Fn(T) -> [f64; K] + Sync,
-) -> [f64; K] {
+/// The sum of one number made of each pixel, in the fixed order that all backends keep.
+pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) -> f64 {
     let level = Level::new();
-    let mut sums = vec![[0.0; K]; pixels(image).div_ceil(CHUNK)];
+    let mut sums = vec![0.0; pixels(image).div_ceil(CHUNK)];
     sums.par_iter_mut()
         .with_min_len(8)
         .enumerate()
         .for_each(|(index, sum)| {
             chunk(image, index, |part| {
-                *sum = dispatch!(level, _simd => chunk_sums(part, &numbers));
+                *sum = dispatch!(level, _simd => chunk_sum(part, &number));
             });
         });
-    std::array::from_fn(|k| in_groups(sums.iter().map(|sum| sum[k])))
-}
-
-/// The sum of one number made of each pixel.
-pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) -> f64 {
-    sums_of(image, |pixel| [number(pixel)])[0]
+    in_groups(sums.iter().copied())
 }
 
 /// Least and greatest value, NaN ignored.
@@ -162,6 +149,41 @@ fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
     let mut sums = [0.0; LANES];
     by_lanes(part, |lane, pixel| sums[lane] += pixel.to_f64());
     (least, most, sums.iter().fold(0.0, |sum, next| sum + next))
+}
+
+/// The sum of the pixels, less `least`, that are then above `low` and not above `high`, and how many
+/// they are; NaN is never among them.
+pub(crate) fn within<T: Pixel>(image: View<'_, T>, least: f64, low: f64, high: f64) -> (f64, u64) {
+    let level = Level::new();
+    let mut found = vec![(0.0, 0_u32); pixels(image).div_ceil(CHUNK)];
+    found
+        .par_iter_mut()
+        .with_min_len(8)
+        .enumerate()
+        .for_each(|(index, found)| {
+            chunk(image, index, |part| {
+                *found = dispatch!(level, _simd => chunk_within(part, least, low, high));
+            });
+        });
+    let count = found.iter().map(|&(_, count)| u64::from(count)).sum();
+    (in_groups(found.iter().map(|found| found.0)), count)
+}
+
+#[inline(always)]
+fn chunk_within<T: Pixel>(part: &[T], least: f64, low: f64, high: f64) -> (f64, u32) {
+    let mut sums = [0.0; LANES];
+    let mut counts = [0; LANES];
+    by_lanes(part, |lane, pixel| {
+        let value = pixel.to_f64() - least;
+        // Chosen and not branched to, so that pixels are summed side by side.
+        let is_in = value > low && value <= high;
+        sums[lane] += if is_in { value } else { 0.0 };
+        counts[lane] += u32::from(is_in);
+    });
+    (
+        sums.iter().fold(0.0, |sum, next| sum + next),
+        counts.iter().sum(),
+    )
 }
 
 /// The mean of what is not NaN; NaN when there is nothing else.

@@ -2,7 +2,7 @@
 
 use super::{Bins, first_greatest, running, running_back};
 use crate::share::{pieces, pixels};
-use crate::totals::{sum_of, sums_of};
+use crate::totals::{sum_of, within};
 use crate::{Pixel, View};
 
 /// Steps after which an iteration goes round in circles.
@@ -46,7 +46,7 @@ pub(super) fn li<T: Pixel>(image: View<'_, T>, low: T, high: T) -> f64 {
         return low.to_f64();
     }
     if T::IS_FLOAT {
-        return li_of_floats(image);
+        return li_of_floats(image, low.to_f64(), high.to_f64());
     }
     let least = low.to_f64();
     let bins = Bins::new(image, low, high, 1 << 16);
@@ -68,40 +68,25 @@ pub(super) fn li<T: Pixel>(image: View<'_, T>, low: T, high: T) -> f64 {
     iterate(mean, 0.5, means).0 + least
 }
 
-/// Floats are not binned: every step looks at all pixels again.
-fn li_of_floats<T: Pixel>(image: View<'_, T>) -> f64 {
-    let finite = |pixel: T| pixel.to_f64().is_finite();
-    let mut least = f64::INFINITY;
-    let mut most = f64::NEG_INFINITY;
-    pieces(image, 0..pixels(image), |part| {
-        for value in part.iter().filter(|&&p| finite(p)).map(|p| p.to_f64()) {
-            least = least.min(value);
-            most = most.max(value);
-        }
-    });
+/// Floats are not binned: every step looks at all pixels again. `low` and `high` are the extremes,
+/// which may be infinite.
+fn li_of_floats<T: Pixel>(image: View<'_, T>, low: f64, high: f64) -> f64 {
+    let (least, most) = if low.is_finite() && high.is_finite() {
+        (low, high)
+    } else {
+        finite_extremes(image)
+    };
     if least >= most {
         // Nothing finite beside both infinities has the threshold zero.
         return if least == most { least } else { 0.0 };
     }
-    let [sum, count] = sums_of(image, |pixel| {
-        let value = pixel.to_f64() - least;
-        if value.is_finite() {
-            [value, 1.0]
-        } else {
-            [0.0; 2]
-        }
-    });
+    let (sum, count) = within(image, least, f64::NEG_INFINITY, f64::MAX);
     let means = |t: f64| {
-        let [back, fore, above] = sums_of(image, |pixel| {
-            let value = pixel.to_f64() - least;
-            match (value.is_finite(), value > t) {
-                (false, _) => [0.0; 3],
-                (true, true) => [0.0, value, 1.0],
-                (true, false) => [value, 0.0, 0.0],
-            }
-        });
-        (back / (count - above), fore / above)
+        let (back, below) = within(image, least, f64::NEG_INFINITY, t);
+        let (fore, above) = within(image, least, t, f64::MAX);
+        (back / below as f64, fore / above as f64)
     };
+    let count = count as f64;
     // The reference stops at moves of half the least gap between two values. A gap among some
     // values is an upper bound of that; if no move was as small, all values need not be sorted.
     let (found, moves) = iterate(sum / count, 0.0, means);
@@ -112,6 +97,18 @@ fn li_of_floats<T: Pixel>(image: View<'_, T>) -> f64 {
     }
     let tolerance = least_gap(image, usize::MAX) / 2.0;
     iterate(sum / count, tolerance, means).0 + least
+}
+
+/// Least and greatest of what is finite.
+fn finite_extremes<T: Pixel>(image: View<'_, T>) -> (f64, f64) {
+    let mut found = (f64::INFINITY, f64::NEG_INFINITY);
+    pieces(image, 0..pixels(image), |part| {
+        let values = part.iter().map(|pixel| pixel.to_f64());
+        for value in values.filter(|value| value.is_finite()) {
+            found = (found.0.min(value), found.1.max(value));
+        }
+    });
+    found
 }
 
 /// The least difference between two different values among the first `limit` pixels.

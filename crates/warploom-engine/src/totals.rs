@@ -170,13 +170,17 @@ pub(crate) fn within<T: Pixel>(image: View<'_, T>, least: f64, low: f64, high: f
 }
 
 #[inline(always)]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "a second condition that waits for the first is a branch, and no vector code"
+)]
 fn chunk_within<T: Pixel>(part: &[T], least: f64, low: f64, high: f64) -> (f64, u32) {
     let mut sums = [0.0; LANES];
     let mut counts = [0; LANES];
     by_lanes(part, |lane, pixel| {
         let value = pixel.to_f64() - least;
         // Chosen and not branched to, so that pixels are summed side by side.
-        let is_in = value > low && value <= high;
+        let is_in = (value > low) & (value <= high);
         sums[lane] += if is_in { value } else { 0.0 };
         counts[lane] += u32::from(is_in);
     });

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,17 @@ pub(crate) struct Journal {
     known: HashMap<String, Line>,
 }
 
+/// How long the lock is waited for. A run that was killed while it started a worker has left its descriptors
+/// to that one until it has become another program.
+const LINGER: Duration = Duration::from_secs(2);
+
+impl Drop for Journal {
+    /// Closing would do, were it not for processes that are just being started for something else.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 impl Journal {
     /// Opens it and locks it until it is dropped or the process ends, however that happens.
     pub(crate) fn open(output: &Path) -> Result<Self, RunFailure> {
@@ -53,13 +65,21 @@ impl Journal {
             .create(true)
             .open(folder.join(FILE))
             .map_err(|error| failed("its list of results cannot be opened", &error))?;
-        if let Err(error) = file.try_lock() {
-            return Err(match error {
-                fs::TryLockError::WouldBlock => RunFailure::Busy {
-                    path: output.to_owned(),
-                },
-                fs::TryLockError::Error(error) => failed("it cannot be locked", &error),
-            });
+        let begun = Instant::now();
+        while let Err(error) = file.try_lock() {
+            match error {
+                fs::TryLockError::WouldBlock if begun.elapsed() < LINGER => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                fs::TryLockError::WouldBlock => {
+                    return Err(RunFailure::Busy {
+                        path: output.to_owned(),
+                    });
+                }
+                fs::TryLockError::Error(error) => {
+                    return Err(failed("it cannot be locked", &error));
+                }
+            }
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)

@@ -75,6 +75,14 @@ pub struct Journal {
     broken: Option<String>,
 }
 
+impl Drop for Journal {
+    /// Closing would do, were it not for processes that this one is just starting for something else: they
+    /// have the descriptor, too, for a moment.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 impl Journal {
     /// Opens the journal at `path`, or begins one.
     ///
@@ -262,8 +270,10 @@ pub fn look(path: &Path) -> Result<Sight, FleetError> {
     })
 }
 
-/// How long a lock that cannot be had is tried for: those who only look let go of theirs at once.
-const LOOKS: Duration = Duration::from_millis(200);
+/// How long a lock that cannot be had is tried for: those who only look let go of theirs at once. Whoever was
+/// killed while it started a process has left its descriptors to that one until it has become another program,
+/// which takes a while on a busy machine.
+const LOOKS: Duration = Duration::from_secs(2);
 
 fn locked(file: &File) -> Result<(), TryLockError> {
     let end = Instant::now() + LOOKS;

@@ -194,6 +194,10 @@ mod tests {
         let swapped = [info("opencl", 0, Some(2)), info("opencl", 1, Some(1))];
         let refused = assigned(&device).find(&swapped);
         assert!(matches!(refused, Err(Refusal::WrongDevice { .. })));
-        assert!(assigned(&device).find(&seen[..1]).is_err());
+        let absent = assigned(&device).find(&seen[..1]);
+        assert!(matches!(absent, Err(Refusal::WrongDevice { .. })));
+        // A driver that does not answer is no danger for others.
+        let silent = assigned(&device).find([&info("cpu", 0, None)]);
+        assert!(matches!(silent, Err(Refusal::Failed(_))), "{silent:?}");
     }
 }

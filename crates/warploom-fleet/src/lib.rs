@@ -52,4 +52,4 @@ pub use policy::{Counts, Rules, Schedule};
 pub use record::{Answer, Outcome, Reason, Record, Spans};
 pub use report::{Delivery, Failure, Incident, Order, Report, SlotSnapshot, SlotState, Snapshot};
 pub use stop::{Listening, Stopper};
-pub use work::{Assigned, Batch, Refusal, Trouble, Work};
+pub use work::{Assigned, Batch, Load, Refusal, Trouble, Work};

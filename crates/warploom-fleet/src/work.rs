@@ -1,10 +1,16 @@
 //! What users write: the work of one worker.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use warploom_core::{DeviceError, DeviceId, DeviceInfo};
 
 use crate::crew::identity;
+use crate::journal::BatchId;
+use crate::worker::Batches;
 
 /// What a worker does to records on its device. It is made once per process and lives as long as that.
 pub trait Work: Sized {
@@ -20,8 +26,28 @@ pub trait Work: Sized {
     ///
     /// # Errors
     /// What goes wrong with the batch or the device as a whole. What goes wrong with one record is said
-    /// with [`Batch::failed`].
-    fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble>;
+    /// with [`Batch::failed`]. Work that has its own [`stream`](Self::stream) needs none of this.
+    fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble> {
+        let count = batch.len();
+        let text = format!("nobody says what is done to a batch of {count} records");
+        Err(Trouble::Failed(text))
+    }
+
+    /// Works through batches until there are none, each of them over before the next is begun.
+    ///
+    /// Work with stages of its own has its own way instead: it takes batches while earlier ones are under
+    /// way, so that none of its stages has to wait at the end of each. Answers and ends may come in any
+    /// order then, and from any thread.
+    ///
+    /// # Errors
+    /// What ends the worker, which is above all the loss of its device: [`Load::over`] gives it back.
+    fn stream(&mut self, batches: Batches) -> Result<(), Trouble> {
+        for load in batches {
+            let ended = self.process(&mut load.batch());
+            load.over(ended)?;
+        }
+        Ok(())
+    }
 
     /// Finds out whether a device that misbehaved works again, with something small.
     ///
@@ -72,7 +98,8 @@ impl Assigned {
     /// hides the others; and the same card in either case.
     ///
     /// # Errors
-    /// [`Refusal::WrongDevice`] when it is not there, another one is, or others are that should be hidden.
+    /// [`Refusal::WrongDevice`] when another one is in its place, or others are seen that should be hidden;
+    /// [`Refusal::Failed`] when none of its kind is seen.
     pub fn find<'a>(
         &self,
         seen: impl IntoIterator<Item = &'a DeviceInfo>,
@@ -88,6 +115,11 @@ impl Assigned {
         };
         match found {
             Some(info) if identity(info) == self.identity => Ok(info.id),
+            // Nobody else's device is in danger, and a driver that did not answer may do so the next time.
+            _ if kind.is_empty() => Err(Refusal::Failed(format!(
+                "it was assigned {} ({}) and sees no device of {backend}",
+                self.device, self.identity
+            ))),
             _ => Err(Refusal::WrongDevice {
                 assigned: format!("{} ({})", self.device, self.identity),
                 seen: kind
@@ -99,6 +131,49 @@ impl Assigned {
     }
 }
 
+impl Assigned {
+    /// Waits until a device has as much memory free as the work would like: what a worker had that has died
+    /// comes back after a while. `free` asks the device; a device that does not tell is taken to have enough.
+    ///
+    /// # Errors
+    /// [`Refusal::NoRoom`] when after `limit` there is less than the work can do with.
+    pub fn wait_for_room(
+        &self,
+        wanted: u64,
+        least: u64,
+        limit: Duration,
+        mut free: impl FnMut() -> Option<u64>,
+    ) -> Result<(), Refusal> {
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let Some(free) = free().filter(|free| *free < wanted) else {
+                return Ok(());
+            };
+            if begun.elapsed() >= limit {
+                if free >= least {
+                    return Ok(());
+                }
+                return Err(Refusal::NoRoom {
+                    device: self.device.clone(),
+                    free,
+                    least,
+                    after: limit,
+                });
+            }
+            if !is_told {
+                let device = &self.device;
+                tracing::warn!(device, free, wanted, "its memory is not free yet");
+                is_told = true;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// How often it is looked whether memory is free.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Why a worker cannot work.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
@@ -109,6 +184,21 @@ pub enum Refusal {
         assigned: String,
         /// What it sees.
         seen: Vec<String>,
+    },
+    /// Its device has too little memory free, because of somebody else or of a worker that died.
+    #[error(
+        "{device} has {free} bytes free after {after:?}, and {least} are the least that will do: see which processes \
+         hold the rest"
+    )]
+    NoRoom {
+        /// Which device.
+        device: String,
+        /// What it has.
+        free: u64,
+        /// What is needed.
+        least: u64,
+        /// For how long it was waited.
+        after: Duration,
     },
     /// Something else.
     #[error("{0}")]
@@ -156,24 +246,33 @@ impl From<DeviceError> for Trouble {
 }
 
 /// Where answers go.
-pub(crate) trait Answers {
-    fn done(&mut self, record: u64, answer: &[u8]);
-    fn failed(&mut self, record: u64, reason: String);
-    fn advance(&mut self);
+pub(crate) trait Answers: Send + Sync {
+    fn done(&self, batch: BatchId, record: u64, answer: &[u8]);
+    fn failed(&self, batch: BatchId, record: u64, reason: String);
+    fn over(&self, batch: BatchId, ended: &Result<(), Trouble>);
+    fn advance(&self);
 }
 
-/// Records to be worked through together.
-pub struct Batch<'a> {
-    records: &'a [(u64, Vec<u8>)],
-    answered: Vec<bool>,
-    answers: &'a mut dyn Answers,
+/// A batch that [`Work::stream`] has taken. Whoever has it answers for its records, and says at last that it
+/// is over.
+#[must_use = "a batch that is never over keeps its coordinator waiting"]
+pub struct Load {
+    batch: BatchId,
+    records: Vec<(u64, Vec<u8>)>,
+    answered: Vec<AtomicBool>,
+    answers: Arc<dyn Answers>,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn new(records: &'a [(u64, Vec<u8>)], answers: &'a mut dyn Answers) -> Self {
+impl Load {
+    pub(crate) fn new(
+        batch: BatchId,
+        records: Vec<(u64, Vec<u8>)>,
+        answers: Arc<dyn Answers>,
+    ) -> Self {
         Self {
+            batch,
+            answered: records.iter().map(|_| AtomicBool::new(false)).collect(),
             records,
-            answered: vec![false; records.len()],
             answers,
         }
     }
@@ -189,10 +288,89 @@ impl<'a> Batch<'a> {
     }
 
     /// The records: the number of each in the run, and its bytes.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = (u64, &[u8])> {
+        let records = self.records.iter();
+        records.map(|(record, body)| (*record, body.as_slice()))
+    }
+
+    /// The record at this place is done, and this came out.
+    ///
+    /// # Panics
+    /// When there is no such place, or it has been answered for.
+    pub fn done(&self, place: usize, answer: &[u8]) {
+        let record = self.answer(place);
+        self.answers.done(self.batch, record, answer);
+    }
+
+    /// The record at this place cannot be done.
+    ///
+    /// # Panics
+    /// When there is no such place, or it has been answered for.
+    pub fn failed(&self, place: usize, reason: impl fmt::Display) {
+        let record = self.answer(place);
+        let reason = reason.to_string();
+        self.answers.failed(self.batch, record, reason);
+    }
+
+    /// The work gets on, as [`Batch::advance`] says.
+    pub fn advance(&self) {
+        self.answers.advance();
+    }
+
+    /// It is over, for better or worse.
+    ///
+    /// # Errors
+    /// The loss of the device, with which the worker has to end.
+    pub fn over(self, ended: Result<(), Trouble>) -> Result<(), Trouble> {
+        self.answers.over(self.batch, &ended);
+        match ended {
+            Err(Trouble::DeviceLost(_)) => ended,
+            _ => Ok(()),
+        }
+    }
+
+    /// The same as [`Work::process`] has it.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { load: self }
+    }
+
+    fn answer(&self, place: usize) -> u64 {
+        assert!(
+            !self.answered[place].swap(true, Ordering::AcqRel),
+            "the record at place {place} of the batch is answered twice"
+        );
+        self.records[place].0
+    }
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Load")
+            .field("batch", &self.batch)
+            .field("records", &self.records.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Records to be worked through together.
+pub struct Batch<'a> {
+    load: &'a Load,
+}
+
+impl<'a> Batch<'a> {
+    /// How many records it has.
+    pub fn len(&self) -> usize {
+        self.load.len()
+    }
+
+    /// Has it none? It always has one.
+    pub fn is_empty(&self) -> bool {
+        self.load.is_empty()
+    }
+
+    /// The records: the number of each in the run, and its bytes.
     pub fn records(&self) -> impl ExactSizeIterator<Item = (u64, &'a [u8])> + use<'a> {
-        self.records
-            .iter()
-            .map(|(record, body)| (*record, body.as_slice()))
+        self.load.records()
     }
 
     /// The record at this place in the batch is done, and this came out.
@@ -200,8 +378,7 @@ impl<'a> Batch<'a> {
     /// # Panics
     /// When there is no such place, or it has been answered for.
     pub fn done(&mut self, place: usize, answer: &[u8]) {
-        let record = self.answer(place);
-        self.answers.done(record, answer);
+        self.load.done(place, answer);
     }
 
     /// The record at this place in the batch cannot be done.
@@ -209,30 +386,20 @@ impl<'a> Batch<'a> {
     /// # Panics
     /// When there is no such place, or it has been answered for.
     pub fn failed(&mut self, place: usize, reason: impl fmt::Display) {
-        let record = self.answer(place);
-        self.answers.failed(record, reason.to_string());
+        self.load.failed(place, reason);
     }
 
     /// The work gets on: to be called now and then where a record takes long, from the code that sees the
     /// device finish something, so that a device that hangs is noticed and one that is busy is not ended.
     pub fn advance(&mut self) {
-        self.answers.advance();
-    }
-
-    fn answer(&mut self, place: usize) -> u64 {
-        assert!(
-            !self.answered[place],
-            "the record at place {place} of the batch is answered twice"
-        );
-        self.answered[place] = true;
-        self.records[place].0
+        self.load.advance();
     }
 }
 
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch")
-            .field("records", &self.records.len())
+            .field("records", &self.load.len())
             .finish_non_exhaustive()
     }
 }

@@ -25,8 +25,10 @@ impl Policy {
             return;
         };
         state.moves(now);
-        match state.flights.front_mut() {
-            Some(first) if first.id == batch && first.begun.is_none() => first.begun = Some(now),
+        // Several may be under way at once, begun in the order in which they were sent.
+        let mut flights = state.flights.iter_mut();
+        match flights.find(|flight| flight.begun.is_none()) {
+            Some(next) if next.id == batch => next.begun = Some(now),
             _ => self.nonsense(slot, format!("it began batch {batch}"), actions),
         }
     }
@@ -56,6 +58,7 @@ impl Policy {
                 self.nonsense(slot, text, actions);
             }
             (Some(record), None) => {
+                self.slots[slot].answers();
                 self.settle(record);
                 self.counts.ok += 1;
                 let attempts = self.attempts(record);
@@ -101,17 +104,18 @@ impl Policy {
             return;
         };
         state.moves(now);
-        let is_first = |flight: &Flight| flight.id == batch && flight.begun.is_some();
-        if !state.flights.front().is_some_and(is_first) {
+        // A later one may end before an earlier one, if none of its records takes long.
+        let is_it = |flight: &Flight| flight.id == batch && flight.begun.is_some();
+        let Some(place) = state.flights.iter().position(is_it) else {
             self.nonsense(slot, format!("it ended batch {batch}"), actions);
             return;
-        }
+        };
         if let End::DeviceLost { text } = end {
             // The worker ends by itself; what it had under way is charged when it has.
             self.ends_itself(slot, Cause::DeviceLost { text });
             return;
         }
-        let Some(flight) = state.flights.pop_front() else {
+        let Some(flight) = state.flights.remove(place) else {
             return;
         };
         match end {
@@ -126,7 +130,7 @@ impl Policy {
         let state = &mut self.slots[slot];
         let done = flight.size - flight.open.len();
         if let Some(begun) = flight.begun {
-            state.measured(done, self.now.saturating_sub(begun));
+            state.measured(begun, self.now);
         }
         let device = &mut self.devices[state.device];
         if done > 0 {

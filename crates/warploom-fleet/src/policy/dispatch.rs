@@ -94,7 +94,17 @@ impl Policy {
         }
         let model = &self.devices[self.slots[slot].device].model;
         let ceiling = self.ceilings.get(model).copied().unwrap_or(u32::MAX);
-        let most = self.rules.max_batch.min(ceiling).max(1) as usize;
+        let quick = self.slots[slot].rate.map_or(u32::MAX, |rate| {
+            let records = rate * self.rules.batch_time.as_secs_f64();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "rates are positive, and what is too large becomes the largest number"
+            )]
+            let records = records as u32;
+            records
+        });
+        let most = self.rules.max_batch.min(ceiling).min(quick).max(1) as usize;
         let wanted = if self.stock.shares(slot) {
             self.guided(slot, left)
         } else {

@@ -21,6 +21,9 @@ pub struct Rules {
     pub schedule: Schedule,
     /// The largest batch.
     pub max_batch: u32,
+    /// How long a batch should take at most, on a slot whose speed is known: whoever turns out slower, dies or is
+    /// drained has no more than that at hand.
+    pub batch_time: Duration,
     /// The size of every batch, if somebody insists: then running out of memory ends the run.
     pub fixed_batch: Option<u32>,
     /// How many batches a worker has at once: one it works on, the others wait with it.
@@ -62,6 +65,7 @@ impl Default for Rules {
         Self {
             schedule: Schedule::Guided,
             max_batch: 128,
+            batch_time: Duration::from_secs(2),
             fixed_batch: None,
             credits: 2,
             alone: 3,

@@ -40,6 +40,9 @@ pub(super) struct Slot {
     progress: u64,
     /// When it last showed that it gets on.
     moved: Moment,
+    /// When it last finished a batch, and the records that it has done since.
+    finished: Moment,
+    answered: u32,
     /// Records a second.
     pub(super) rate: Option<f64>,
     /// How many records its latest batch had.
@@ -56,6 +59,8 @@ impl Slot {
             flights: VecDeque::new(),
             progress: 0,
             moved: Moment::ZERO,
+            finished: Moment::ZERO,
+            answered: 0,
             rate: None,
             batch: None,
             refusal: None,
@@ -109,15 +114,31 @@ impl Slot {
     pub(super) fn reset(&mut self, phase: Phase) {
         self.phase = phase;
         self.progress = 0;
+        self.answered = 0;
         self.refusal = None;
     }
 
-    /// It finished `count` records in `took`.
-    pub(super) fn measured(&mut self, count: usize, took: Duration) {
+    /// It did a record.
+    pub(super) fn answers(&mut self) {
+        self.answered += 1;
+    }
+
+    /// It finished a batch that it had begun then. It may be at others, whose records count as well, but
+    /// neither they nor the time they took count twice.
+    pub(super) fn measured(&mut self, begun: Moment, now: Moment) {
+        let others = self.flights.iter().filter_map(|flight| flight.begun);
+        let since = others.fold(begun, Moment::min).max(self.finished);
+        let took = now.saturating_sub(since);
+        // Batches that end close together would make it look fast beyond measure: they are put together.
+        if took * 4 < now.saturating_sub(begun) {
+            return;
+        }
+        let count = std::mem::take(&mut self.answered);
+        self.finished = now;
         if count == 0 {
             return;
         }
-        let rate = count as f64 / took.as_secs_f64().max(1e-6);
+        let rate = f64::from(count) / took.as_secs_f64().max(1e-6);
         self.rate = Some(self.rate.map_or(rate, |old| f64::midpoint(old, rate)));
     }
 

@@ -27,6 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
         "workers_that_cannot_start_leave_records_not_started",
         broken,
     ),
+    ("a_driver_that_does_not_answer_costs_its_device", stuck),
     ("a_worker_that_sees_another_device_gets_nothing", elsewhere),
     ("helpers_of_workers_die_with_them", helpers),
     ("long_records_and_answers_go_through_shared_memory", long),
@@ -35,6 +36,7 @@ pub(crate) const TESTS: &[Test] = &[
         longer,
     ),
     ("batches_larger_than_any_message_go_in_parts", parts),
+    ("batches_overlap_and_end_in_any_order", overlapping),
     ("unequal_slots_finish_together", unequal),
     ("a_sink_that_fails_ends_the_run", sink),
     ("no_record_is_a_run_too", empty),
@@ -279,6 +281,22 @@ fn broken() {
     ground.nobody_is_left();
 }
 
+fn stuck() {
+    let mut ground = Ground::new();
+    ground.plan.stuck = vec![0];
+    let mut rules = rules();
+    rules.start_limit = Duration::from_millis(300);
+    rules.quarantine = Duration::from_millis(20);
+    rules.probes = 1;
+    let fleet = ground.fleet(1).rules(rules).build().unwrap();
+    let failure = fleet.run(&records(5), |_| Ok(())).unwrap_err();
+    assert_eq!(failure.error.code().to_string(), "WL1008");
+    let text = failure.error.to_string();
+    assert!(text.contains("it did not start within"), "{text}");
+    assert_eq!(failure.report.unwrap().counts.waiting, 5);
+    ground.nobody_is_left();
+}
+
 fn elsewhere() {
     let mut ground = Ground::new();
     ground.plan.elsewhere = vec![0];
@@ -363,6 +381,24 @@ fn parts() {
         };
         assert!(result.bytes() == Some(&*answer(number, &record.body, 100_000)));
     }
+}
+
+fn overlapping() {
+    let mut ground = Ground::new();
+    ground.plan.overlap = true;
+    ground.plan.service = 100;
+    ground.plan.poison = vec![700];
+    ground.plan.garbage = vec![901];
+    ground.plan.hang = vec![1200];
+    ground.plan.kill_once = vec![20, 333];
+    ground.plan.refuse = vec![15];
+    ground.plan.sticky = vec![(1, 1)];
+    ground.plan.fits = 40;
+    let mut rules = rules();
+    rules.batch_limit = Some(Duration::from_secs(1));
+    let all = records(2000);
+    let report = ground.run(ground.fleet(2).rules(rules), &all);
+    check(&report, &all, &[15, 700, 901, 1200]);
 }
 
 /// Test 11 of the acceptance list. The bounds are wide because sleeping workers on a busy machine are late;

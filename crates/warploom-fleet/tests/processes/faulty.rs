@@ -11,6 +11,7 @@ use rustix::process::{
     PidfdFlags, PidfdGetfdFlags, Signal, getpid, kill_process, pidfd_getfd, pidfd_open,
 };
 use serde::{Deserialize, Serialize};
+use warploom_fleet::worker::Batches;
 use warploom_fleet::{Assigned, Batch, Refusal, Trouble, Work};
 
 /// Workers of a slot do no record until another process has left a mark: what a test expects of one slot
@@ -40,6 +41,10 @@ pub(crate) struct Plan {
     pub(crate) kill_once: Vec<u64>,
     /// Records over which their worker hangs.
     pub(crate) hang: Vec<u64>,
+    /// Records over which their worker becomes one that cannot be killed, the first time.
+    pub(crate) freeze: Vec<u64>,
+    /// Bytes that a worker needs of its device; the file `free` beside the marks says how many there are.
+    pub(crate) needs: u64,
     /// Records over which their worker says something senseless.
     pub(crate) garbage: Vec<u64>,
     /// Records that the work fails.
@@ -56,12 +61,16 @@ pub(crate) struct Plan {
     pub(crate) failing_probes: Vec<(usize, usize)>,
     /// Slots whose workers do not start.
     pub(crate) broken: Vec<usize>,
+    /// Slots whose workers hang while they start, as in a driver that does not answer.
+    pub(crate) stuck: Vec<usize>,
     /// Slots whose workers see another device.
     pub(crate) elsewhere: Vec<usize>,
     /// Who waits for whom.
     pub(crate) holds: Vec<Hold>,
     /// Does no slot do its first record before so many have begun?
     pub(crate) meet: usize,
+    /// Does every worker take batches while it is at others, and end them in any order?
+    pub(crate) overlap: bool,
     /// Do workers survive SIGTERM?
     pub(crate) ignore_term: bool,
     /// Does every worker start a process of its own that never ends?
@@ -73,6 +82,7 @@ pub(crate) struct Plan {
 }
 
 /// The work.
+#[derive(Clone)]
 pub(crate) struct Faulty {
     plan: Plan,
     slot: usize,
@@ -136,6 +146,9 @@ impl Work for Faulty {
         if plan.broken.contains(&assigned.slot) {
             return Err(Refusal::Failed("the driver is not there".into()));
         }
+        if plan.stuck.contains(&assigned.slot) {
+            sleep_for_ever();
+        }
         let seen = if plan.elsewhere.contains(&assigned.slot) {
             leave(&plan.marks, &format!("elsewhere-{}", assigned.slot));
             "gpu-of-another".to_owned()
@@ -143,6 +156,13 @@ impl Work for Faulty {
             assigned.device.clone()
         };
         assigned.check(&[seen])?;
+        if plan.needs > 0 {
+            let limit = Duration::from_secs(1);
+            assigned.wait_for_room(plan.needs, plan.needs / 2, limit, || {
+                let text = fs::read_to_string(plan.marks.join("free")).ok()?;
+                text.trim().parse().ok()
+            })?;
+        }
         if plan.ignore_term {
             let flag = std::sync::Arc::default();
             signal_hook::flag::register(signal_hook::consts::SIGTERM, flag).expect("a handler");
@@ -187,6 +207,9 @@ impl Work for Faulty {
             if self.plan.hang.contains(&record) {
                 sleep_for_ever();
             }
+            if self.plan.freeze.contains(&record) && self.happens(&format!("freeze-{record}"), 1) {
+                freeze(&self.plan.marks);
+            }
             if self.plan.garbage.contains(&record) {
                 talk_nonsense();
             }
@@ -204,6 +227,30 @@ impl Work for Faulty {
         }
         leave(&self.plan.marks, &format!("worked-{}", self.slot));
         Ok(())
+    }
+
+    fn stream(&mut self, batches: Batches) -> Result<(), Trouble> {
+        thread::scope(|scope| {
+            for load in batches {
+                if !self.plan.overlap {
+                    let ended = self.process(&mut load.batch());
+                    load.over(ended)?;
+                    continue;
+                }
+                self.chance();
+                let mut own = self.clone();
+                scope.spawn(move || {
+                    let ended = own.process(&mut load.batch());
+                    // Some ends come after those of batches that were begun later.
+                    thread::sleep(Duration::from_millis(own.chance() % 5));
+                    if load.over(ended).is_err() {
+                        // Others may be at theirs for ever, which a lost device does not wait for.
+                        die();
+                    }
+                });
+            }
+            Ok(())
+        })
     }
 
     fn probe(&mut self) -> Result<(), Refusal> {
@@ -281,6 +328,30 @@ fn die() -> ! {
 fn sleep_for_ever() -> ! {
     loop {
         thread::park();
+    }
+}
+
+/// Where processes can be stopped so that no signal ends them, if this system has that.
+pub(crate) const FREEZER: &str = "/sys/fs/cgroup/freezer";
+
+/// Makes this process one that does not die of SIGKILL until somebody thaws it: as near as one gets to a process
+/// that is stuck in a driver.
+fn freeze(marks: &Path) -> ! {
+    let own = Path::new(FREEZER).join(format!("warploom-test-{}", std::process::id()));
+    fs::create_dir(&own).expect("a group of processes");
+    fs::write(marks.join("frozen"), own.to_string_lossy().as_bytes()).expect("a mark");
+    fs::write(own.join("cgroup.procs"), "0").expect("a member");
+    fs::write(own.join("freezer.state"), "FROZEN").expect("a state");
+    sleep_for_ever()
+}
+
+/// Ends what was frozen.
+pub(crate) fn thaw(marks: &Path) {
+    let own = fs::read_to_string(marks.join("frozen")).expect("a frozen process");
+    fs::write(Path::new(&own).join("freezer.state"), "THAWED").expect("a state");
+    // Once it has died of the signals that waited for it, its group can be removed.
+    while fs::remove_dir(&own).is_err() {
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

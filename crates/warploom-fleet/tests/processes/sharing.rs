@@ -1,17 +1,25 @@
 //! Fleets that share devices with others.
 
-use std::time::Duration;
+use std::fs;
+use std::time::{Duration, Instant};
 
 use warploom_core::{DeskDevice, LeaseCapacity, LeaseDesk, LeaseRequest};
-use warploom_fleet::{Fleet, FleetDevice, Program, Stopper};
+use warploom_fleet::{Fleet, FleetDevice, Incident, Program, Stopper};
 
 use crate::Test;
+use crate::faulty::{FREEZER, thaw};
 use crate::ground::{Ground, check, records, rules};
 
 pub(crate) const TESTS: &[Test] = &[
     ("leases_are_released_whatever_happens_to_workers", released),
     ("two_fleets_share_a_device_by_the_ledger", shared),
     ("a_fleet_that_waits_for_a_lease_can_be_ended", waiting),
+    ("a_process_that_will_not_die_costs_its_slot", undead),
+    (
+        "a_device_is_held_back_until_its_memory_is_back",
+        memory_back,
+    ),
+    ("a_device_whose_memory_is_gone_gets_no_work", memory_gone),
 ];
 
 fn desk(ground: &Ground, slots: u32) -> LeaseDesk {
@@ -99,4 +107,111 @@ fn waiting() {
     });
     drop(held);
     assert!(desk.try_lease(&LeaseRequest::new(1, 0)).unwrap().is_some());
+}
+
+/// A real process that SIGKILL does not end, as one that is stuck in a driver.
+fn undead() {
+    let mut ground = Ground::new();
+    let probe = std::path::Path::new(FREEZER).join(format!("warploom-test-{}", std::process::id()));
+    if fs::create_dir(&probe).is_err() {
+        eprintln!("not tried: this system cannot freeze processes, or not for us");
+        return;
+    }
+    fs::remove_dir(probe).unwrap();
+    ground.plan.freeze = vec![5];
+    let mut rules = rules();
+    rules.batch_limit = Some(Duration::from_secs(1));
+    rules.grace = Duration::from_millis(100);
+    rules.patience = Duration::from_millis(500);
+    let desk = desk(&ground, 2);
+    let all = records(200);
+    let begun = Instant::now();
+    let fleet = fleet(&ground, &desk, "run", 2).rules(rules);
+    let report = fleet.build().unwrap().run(&all, |_| Ok(())).unwrap();
+    let took = begun.elapsed();
+    let frozen = fs::read_to_string(ground.plan.marks.join("frozen")).unwrap();
+    let pid: u32 = frozen.rsplit('-').next().unwrap().parse().unwrap();
+    assert!(std::path::Path::new("/proc").join(pid.to_string()).exists());
+    // It holds nothing of ours any more, whatever the driver thinks.
+    assert_eq!(desk.status().unwrap()[0].held, []);
+    thaw(&ground.plan.marks);
+    check(&report, &all, &[]);
+    assert_eq!(report.incidents[0], Incident::Undead { pid });
+    let others = report.incidents[1..].iter();
+    let harmless = |incident: &Incident| matches!(incident, Incident::Grief { .. });
+    assert!(others.clone().all(harmless), "{:?}", report.incidents);
+    assert!(took < Duration::from_mins(1), "it waited for {took:?}");
+    ground.nobody_is_left();
+}
+
+fn free(ground: &Ground, bytes: u64) {
+    let draft = ground.path("free.part");
+    fs::write(&draft, bytes.to_string()).unwrap();
+    fs::rename(draft, ground.plan.marks.join("free")).unwrap();
+}
+
+/// The driver takes a while to take a dead worker's memory back.
+fn memory_back() {
+    let mut ground = Ground::new();
+    ground.plan.needs = 1000;
+    ground.plan.kill_once = vec![10];
+    free(&ground, 1000);
+    let all = records(100);
+    let desk = desk(&ground, 1);
+    std::thread::scope(|scope| {
+        let fleet = fleet(&ground, &desk, "run", 1).build().unwrap();
+        let ground = &ground;
+        let run = scope.spawn(move || {
+            fleet.run(&records(100), |delivery| {
+                // The first answer: from here on a worker that is started has to wait.
+                if delivery.record == 0 {
+                    free(ground, 0);
+                }
+                Ok(())
+            })
+        });
+        // Two workers there were when the memory comes back.
+        while fs::read_dir(ground.plan.marks.join("pids")).map_or(0, Iterator::count) < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        free(ground, 1000);
+        let report = run.join().unwrap().unwrap();
+        check(&report, &all, &[]);
+        // One worker was killed, and the one after it had what it needed in the end.
+        let told = &report.incidents[..];
+        assert!(matches!(told, [Incident::Grief { .. }]), "{told:?}");
+    });
+    assert_eq!(desk.status().unwrap()[0].held, []);
+    ground.nobody_is_left();
+}
+
+/// Somebody else has the memory and keeps it.
+fn memory_gone() {
+    let mut ground = Ground::new();
+    ground.plan.needs = 1000;
+    free(&ground, 499);
+    let mut rules = rules();
+    rules.quarantine = Duration::from_millis(20);
+    rules.probes = 1;
+    let desk = desk(&ground, 1);
+    let fleet = fleet(&ground, &desk, "run", 1).rules(rules);
+    let failure = fleet.build().unwrap().run(&records(5), |_| Ok(()));
+    let failure = failure.unwrap_err();
+    let text = failure.error.to_string();
+    assert!(text.contains("gpu-0 has 499 bytes free after 1s"), "{text}");
+    assert!(text.contains("500"), "{text}");
+    let report = failure.report.unwrap();
+    assert_eq!(report.counts.waiting, 5);
+    let is_told = |incident: &Incident| matches!(incident, Incident::Quarantined { why, .. } if why.contains("499"));
+    assert!(
+        report.incidents.iter().any(is_told),
+        "{:?}",
+        report.incidents
+    );
+    assert_eq!(desk.status().unwrap()[0].held, []);
+    // With less than it would like, but enough, a worker works.
+    free(&ground, 500);
+    let again = crate::ground::builder(&ground.plan, &ground.path("again"), 1);
+    let all = records(5);
+    check(&ground.run(again, &all), &all, &[]);
 }

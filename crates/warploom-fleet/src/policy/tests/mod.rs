@@ -236,6 +236,44 @@ fn a_process_that_will_not_die_costs_its_slot_and_nothing_else() {
 }
 
 #[test]
+fn batches_are_as_large_as_the_device_is_fast() {
+    let history = History::new(10_000);
+    let rules = Rules {
+        batch_time: Duration::from_secs(2),
+        ..rules()
+    };
+    let mut policy = Policy::new(rules, &devices(&["m", "m"], 1), &history, BTreeMap::new());
+    let mut sizes = [0.1, 1.0, 9.7, 1e9].map(|rate| {
+        policy.slots[0].rate = Some(rate);
+        policy.slots[1].rate = Some(rate);
+        policy.batch_size(0)
+    });
+    assert_eq!(sizes, [1, 2, 19, 128]);
+    // Who insists on a size has it, however long it takes.
+    policy.rules.fixed_batch = Some(50);
+    policy.slots[0].rate = Some(0.1);
+    sizes[0] = policy.batch_size(0);
+    assert_eq!(sizes[0], 50);
+}
+
+#[test]
+fn batches_that_overlap_are_measured_once() {
+    let faults = Faults {
+        overlap: true,
+        ..Faults::default()
+    };
+    let world = run(2000, 1, rules(), faults);
+    assert_eq!(world.ok(), 2000);
+    // Two at once, each at full speed: twice as fast as one, and not four times.
+    let rate = world.policy.rate(0).expect("it has worked");
+    let single = 1.0 / world::SERVICE.as_secs_f64();
+    assert!(
+        (1.5..2.6).contains(&(rate / single)),
+        "{rate} records a second"
+    );
+}
+
+#[test]
 fn draining_finishes_what_is_under_way_and_begins_nothing() {
     let facts = devices(&["m", "m"], 1);
     let mut world = World::new(1000, &facts, rules(), Faults::default());
@@ -315,13 +353,14 @@ proptest! {
         fits in 1_usize..200,
         kills in 0.0_f64..0.1,
         ignores_term in any::<bool>(),
+        overlap in any::<bool>(),
     ) {
         let inside = |list: Vec<u64>| -> Vec<u64> {
             list.into_iter().filter(|&record| record < records as u64).collect()
         };
         let (poison, hang) = (inside(poison), inside(hang));
         let faults = Faults {
-            seed, fits, kills, ignores_term,
+            seed, fits, kills, ignores_term, overlap,
             poison: poison.clone(),
             hang: hang.clone(),
             ..Faults::default()

@@ -31,6 +31,8 @@ pub(super) struct Faults {
     pub(super) undead: Vec<usize>,
     pub(super) ignores_term: bool,
     pub(super) cannot_start: bool,
+    /// Do workers begin whatever they get at once, and end it in any order?
+    pub(super) overlap: bool,
     /// How likely a batch's worker is killed for no reason.
     pub(super) kills: f64,
     /// Per slot.
@@ -50,6 +52,7 @@ impl Default for Faults {
             undead: Vec::new(),
             ignores_term: false,
             cannot_start: false,
+            overlap: false,
             kills: 0.0,
             speed: Vec::new(),
         }
@@ -186,16 +189,18 @@ impl World {
                 self.workers[slot].queue.clear();
                 false
             }
-            Input::Over { end, .. } => {
-                self.workers[slot].queue.pop_front();
+            Input::Over { batch, end, .. } => {
+                let queue = &mut self.workers[slot].queue;
+                queue.retain(|(own, _)| own != batch);
                 // What comes in an answer to this is begun when it comes.
-                !matches!(end, End::DeviceLost { .. }) && !self.workers[slot].queue.is_empty()
+                let waits = !queue.is_empty() && !self.faults.overlap;
+                waits && !matches!(end, End::DeviceLost { .. })
             }
             _ => false,
         };
         self.tell(input);
         if goes_on {
-            self.begin(slot);
+            self.begin(slot, 0);
         }
     }
 
@@ -273,16 +278,17 @@ impl World {
         let again = records.iter().any(|&record| self.charged[index(record)]);
         self.extra_groups += usize::from(again);
         self.workers[slot].queue.push_back((batch, records));
-        if self.workers[slot].queue.len() == 1 {
-            self.begin(slot);
+        let place = self.workers[slot].queue.len() - 1;
+        if place == 0 || self.faults.overlap {
+            self.begin(slot, place);
         }
     }
 
-    fn begin(&mut self, slot: usize) {
+    fn begin(&mut self, slot: usize, place: usize) {
         if self.workers[slot].hung {
             return;
         }
-        let (batch, records) = self.workers[slot].queue[0].clone();
+        let (batch, records) = self.workers[slot].queue[place].clone();
         for &record in &records {
             self.runs[index(record)] += 1;
         }

@@ -3,13 +3,14 @@
 //! A worker is any program that calls [`serve`] when it is told to be one. Its standard input is the socket
 //! to its coordinator; what it prints goes to a log.
 
+mod desk;
+
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,10 +18,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 
 use crate::journal::BatchId;
-use crate::wire::{
-    Arena, Body, FromWorker, INLINE, Inbox, MAX_FRAME, Shelf, Start, ToWorker, push, receive,
-};
-use crate::work::{Answers, Assigned, Batch, Refusal, Trouble, Work};
+use crate::wire::{Arena, Body, FromWorker, Inbox, Start, ToWorker, receive};
+use crate::work::{Answers, Assigned, Load, Refusal, Trouble, Work};
+use desk::Desk;
 
 /// Why a worker ended otherwise than when it was told to.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,9 @@ pub enum WorkerError {
     /// Its device is lost, and another process has to try.
     #[error("the device is lost: {0}")]
     DeviceLost(String),
+    /// It cannot go on.
+    #[error("this worker cannot go on: {0}")]
+    Broken(String),
 }
 
 /// Works for the coordinator at standard input until it says that there is nothing left.
@@ -74,7 +77,7 @@ pub fn serve<W: Work>(
         .name("fleet-ear".into())
         .spawn(move || listen(reader, inbox, &ear, &sender, beat))
         .map_err(lost)?;
-    let work = match begin::<W>(&start, environment) {
+    let mut work = match begin::<W>(&start, environment) {
         Ok(work) => work,
         Err(refusal) => {
             desk.tell(&FromWorker::Refused {
@@ -85,7 +88,15 @@ pub fn serve<W: Work>(
         }
     };
     desk.tell(&FromWorker::Ready);
-    run(work, &desk, &inward, &orders)
+    let batches = Batches {
+        orders,
+        inward,
+        desk,
+    };
+    work.stream(batches).map_err(|trouble| match trouble {
+        Trouble::DeviceLost(text) => WorkerError::DeviceLost(text),
+        other => WorkerError::Broken(other.to_string()),
+    })
 }
 
 /// Standard input becomes the socket, and stays so for nobody who reads standard input by mistake.
@@ -129,26 +140,36 @@ fn begin<W: Work>(
 }
 
 /// What there is to do.
+#[derive(Debug)]
 enum Order {
     Batch(BatchId, Vec<(u64, Body)>),
     Retire,
 }
 
-fn run<W: Work>(
-    mut work: W,
-    desk: &Desk,
-    inward: &Arena,
-    orders: &Receiver<Order>,
-) -> Result<(), WorkerError> {
-    while let Ok(Order::Batch(batch, bodies)) = orders.recv() {
-        desk.tell(&FromWorker::Begun { batch });
+/// Batches for the work, as they come. What is taken counts as begun.
+#[derive(Debug)]
+pub struct Batches {
+    orders: Receiver<Order>,
+    inward: Arena,
+    desk: Arc<Desk>,
+}
+
+impl Iterator for Batches {
+    type Item = Load;
+
+    /// Waits for the next batch; `None` when there will be none.
+    fn next(&mut self) -> Option<Load> {
+        let Ok(Order::Batch(batch, bodies)) = self.orders.recv() else {
+            return None;
+        };
+        self.desk.tell(&FromWorker::Begun { batch });
         let mut records = Vec::with_capacity(bodies.len());
         for (record, body) in bodies {
             let bytes = match body {
                 Body::Here(bytes) => bytes,
                 Body::There { at, bytes } => {
                     let mut copy = Vec::new();
-                    if inward.take(at, bytes, &mut copy).is_err() {
+                    if self.inward.take(at, bytes, &mut copy).is_err() {
                         end_now();
                     }
                     copy
@@ -156,20 +177,9 @@ fn run<W: Work>(
             };
             records.push((record, bytes));
         }
-        let mut answers = Voice { desk, batch };
-        let ended = work.process(&mut Batch::new(&records, &mut answers));
-        desk.tell(&match ended {
-            Ok(()) => FromWorker::Finished { batch },
-            Err(Trouble::OutOfMemory { asked }) => FromWorker::OutOfMemory { batch, asked },
-            Err(Trouble::Failed(text)) => FromWorker::BatchFailed { batch, text },
-            Err(Trouble::DeviceLost(text)) => {
-                let told = text.clone();
-                desk.tell(&FromWorker::DeviceLost { batch, text: told });
-                return Err(WorkerError::DeviceLost(text));
-            }
-        });
+        let desk: Arc<dyn Answers> = Arc::clone(&self.desk) as _;
+        Some(Load::new(batch, records, desk))
     }
-    Ok(())
 }
 
 /// Hears the coordinator while the work goes on, and shows signs of life. When the coordinator is gone the
@@ -255,144 +265,3 @@ fn end_now() -> ! {
         thread::park();
     }
 }
-
-/// Where messages to the coordinator are written.
-struct Desk {
-    out: Mutex<Out>,
-    /// Rung when the coordinator has read an answer.
-    freed: Condvar,
-    arena: Arena,
-    progress: AtomicU64,
-}
-
-struct Out {
-    socket: UnixStream,
-    bytes: Vec<u8>,
-    shelf: Shelf,
-}
-
-impl Desk {
-    fn new(socket: UnixStream, arena: Arena) -> Self {
-        let out = Out {
-            socket,
-            bytes: Vec::new(),
-            shelf: Shelf::new(arena.bytes()),
-        };
-        Self {
-            out: Mutex::new(out),
-            freed: Condvar::new(),
-            arena,
-            progress: AtomicU64::new(0),
-        }
-    }
-
-    fn out(&self) -> MutexGuard<'_, Out> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tell(&self, message: &FromWorker) {
-        self.out().tell(message);
-    }
-
-    fn beat(&self) {
-        let progress = self.progress.load(Ordering::Relaxed);
-        self.tell(&FromWorker::Beat { progress });
-    }
-
-    fn free(&self, at: u64) {
-        self.out().shelf.give(at);
-        self.freed.notify_one();
-    }
-
-    fn advance(&self) {
-        self.progress.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn done(&self, batch: BatchId, record: u64, answer: &[u8]) {
-        self.advance();
-        let mut out = self.out();
-        let bytes = answer.len() as u64;
-        let mut place = None;
-        if answer.len() > INLINE && bytes <= self.arena.bytes() {
-            // The coordinator gives back whatever it reads, so there will be room.
-            place = out.shelf.take(bytes);
-            while place.is_none() {
-                out = self.freed.wait(out).unwrap_or_else(PoisonError::into_inner);
-                place = out.shelf.take(bytes);
-            }
-        }
-        let body = match place {
-            // The lock is given up while the bytes are copied, so that signs of life go on.
-            Some(at) => {
-                drop(out);
-                if self.arena.put(at, answer).is_err() {
-                    end_now();
-                }
-                out = self.out();
-                Body::There { at, bytes }
-            }
-            None if answer.len() + 64 > MAX_FRAME => {
-                let limit = (MAX_FRAME as u64 - 64).max(self.arena.bytes());
-                out.tell(&FromWorker::TooLong {
-                    batch,
-                    record,
-                    bytes,
-                    limit,
-                });
-                return;
-            }
-            None => Body::Here(answer.to_vec()),
-        };
-        out.tell(&FromWorker::Done {
-            batch,
-            record,
-            body,
-        });
-    }
-}
-
-impl Out {
-    fn tell(&mut self, message: &FromWorker) {
-        self.bytes.clear();
-        if push(&mut self.bytes, message).is_err() {
-            end_now();
-        }
-        // A coordinator that is gone is noticed by whoever listens.
-        let _ = self.socket.write_all(&self.bytes);
-    }
-}
-
-/// Answers of one batch.
-struct Voice<'a> {
-    desk: &'a Desk,
-    batch: BatchId,
-}
-
-impl Answers for Voice<'_> {
-    fn done(&mut self, record: u64, answer: &[u8]) {
-        self.desk.done(self.batch, record, answer);
-    }
-
-    fn failed(&mut self, record: u64, mut reason: String) {
-        self.desk.advance();
-        if reason.len() > MAX_REASON {
-            let mut end = MAX_REASON;
-            while !reason.is_char_boundary(end) {
-                end -= 1;
-            }
-            reason.truncate(end);
-        }
-        self.desk.tell(&FromWorker::Failed {
-            batch: self.batch,
-            record,
-            text: reason,
-        });
-    }
-
-    fn advance(&mut self) {
-        self.desk.advance();
-    }
-}
-
-/// The most bytes of a reason that are kept.
-const MAX_REASON: usize = 16 << 10;

@@ -1,12 +1,14 @@
 //! One attempt at what is left: a plan's devices leased, its stages started and run to their end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use warploom_core::{Lease, LeaseRequest, Registry};
 use warploom_plan::ExecutionPlan;
 use warploom_plan::plan::Placed;
 use warploom_sched::{Pipeline as Stages, Plan, RunOptions, Threads};
 
+use crate::agenda::Agenda;
 use crate::course::Course;
 use crate::error::RunFailure;
 use crate::journal::Keeper;
@@ -53,7 +55,9 @@ fn begin(
         leases.push(registry.lease(&request.cancelled_by(&settings.cancel))?);
     }
     let faces = Faces::open(plan, registry)?;
-    let (stages, plan, batch) = start(course, keeper, constants, (registry, &faces), settings)?;
+    let agenda = Arc::new(Agenda::whole(course));
+    let devices = (registry, &faces);
+    let (stages, plan, batch) = start(&agenda, keeper, constants, devices, settings)?;
     Ok((stages, plan, batch, leases))
 }
 
@@ -77,16 +81,22 @@ pub(crate) fn requests(plan: &ExecutionPlan, settings: &Settings, items: u64) ->
     cards.map(request).collect()
 }
 
+/// Bytes that a run takes of its card.
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+pub(crate) fn taken(plan: &ExecutionPlan, settings: &Settings, items: u64) -> u64 {
+    footprint(plan, &plan.device.faces, &wishes(settings), items)
+}
+
 /// Loads programs on opened devices, and makes queues and slots.
 pub(crate) fn start(
-    course: &Arc<Course>,
+    agenda: &Arc<Agenda>,
     keeper: &Keeper,
     constants: &Constants,
     (registry, faces): (&Registry, &Faces),
     settings: &Settings,
 ) -> Result<(Stages<Threads>, Plan, u64), RunFailure> {
     let parts = Parts {
-        course,
+        agenda,
         keeper,
         faces,
         constants,
@@ -100,10 +110,19 @@ pub(crate) fn start(
         batch,
     } = parts.schedule()?;
     tracing::debug!(schedule = %plan.explanation(), "stages");
-    let options = RunOptions::of(course.items(), batch)
-        .with_patience(settings.patience)
-        .with_race_check(settings.check_races)
-        .cancelled_by(&settings.cancel);
+    let options = if let Some(items) = agenda.count() {
+        RunOptions::of(items, batch)
+            .with_patience(settings.patience)
+            .cancelled_by(&settings.cancel)
+    } else {
+        // Having nothing to do is not hanging; whoever sends work knows how long it may take.
+        let mut options = RunOptions::default().with_patience(FOR_EVER);
+        options.batch = batch;
+        options
+    };
+    let options = options.with_race_check(settings.check_races);
     let stages = Stages::start(&plan, &device, payloads, Threads::new(), options)?;
     Ok((stages, plan, batch))
 }
+
+const FOR_EVER: Duration = Duration::from_hours(100_000);

@@ -84,6 +84,24 @@ fn first(findings: &[Diagnostic]) -> String {
         .map_or_else(String::new, |finding| finding.message.clone())
 }
 
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+impl RunFailure {
+    /// Was there no room on a device?
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        use warploom_sched::StageError;
+        let error = match self {
+            Self::Device(error) => error,
+            Self::Broken(RunError::Start { error }) => error,
+            Self::Broken(RunError::Stage { error, .. }) => match &**error {
+                StageError::Device(error) => error,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        matches!(error, DeviceError::OutOfMemory { .. })
+    }
+}
+
 impl Coded for RunFailure {
     fn code(&self) -> Code {
         match self {

@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod attempt;
 pub mod content;
 mod course;

@@ -3,7 +3,6 @@
 use std::fs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use warploom_core::DType;
 use warploom_io::records::{Record, RecordReader};
@@ -31,23 +30,26 @@ pub(crate) struct Arrival {
 
 /// Reads units of records into memory that it is lent.
 pub(crate) struct Reading {
-    course: Arc<Course>,
     reader: RecordReader,
     content: Xxh3,
 }
 
 impl Reading {
-    pub(crate) fn new(course: Arc<Course>) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            course,
             reader: RecordReader::new(),
             content: Xxh3::new(),
         }
     }
 
     /// Reads one unit. What cannot be read loses its record and nothing else.
-    pub(crate) fn fill(&mut self, number: u64, arrivals: &[Arrival], bytes: &mut [u8]) {
-        let course = Arc::clone(&self.course);
+    pub(crate) fn fill(
+        &mut self,
+        course: &Course,
+        number: u64,
+        arrivals: &[Arrival],
+        bytes: &mut [u8],
+    ) {
         let item = course.item(number);
         if item.place == 0 {
             self.content = Xxh3::new();
@@ -57,7 +59,9 @@ impl Reading {
             return;
         }
         // A reader that panics is a mistake of ours, which is no reason to lose other records.
-        let read = catch_unwind(AssertUnwindSafe(|| self.read(item, arrivals, bytes)));
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            self.read(course, item, arrivals, bytes)
+        }));
         let read = read.unwrap_or_else(|_| {
             self.reader = RecordReader::new();
             Err(Failure::of(&RecordFault::Panicked { doing: "reading" }))
@@ -77,11 +81,11 @@ impl Reading {
 
     fn read(
         &mut self,
+        course: &Course,
         item: Item<'_>,
         arrivals: &[Arrival],
         bytes: &mut [u8],
     ) -> Result<(), Failure> {
-        let course = Arc::clone(&self.course);
         if item.place == 0 {
             // All of it, so that no plane or channel is left out in silence.
             let found = self.reader.header(&item.task.record);
@@ -101,7 +105,7 @@ impl Reading {
             read.map_err(|error: FileError| Failure::of(&error))?;
             self.content.update(place);
             if item.place == 0 && course.recorder.is_pictured(item.number) {
-                picture(&course, item.number, place);
+                picture(course, item.number, place);
             }
             if arrival.pairs && course.header.dtype == DType::F64 {
                 to_pairs(place);

@@ -94,6 +94,12 @@ impl Faces {
         all.next().is_none().then_some(first)
     }
 
+    /// Every device that was opened.
+    #[cfg(all(feature = "fleet", target_os = "linux"))]
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &CheckedDevice> {
+        self.loaders.values().map(Loader::device)
+    }
+
     /// Someone who has memory that the host can see: the processor, or whoever has pages for staging.
     pub(crate) fn host(&self, registry: &Registry) -> Result<CheckedDevice, RunFailure> {
         let cpu = DeviceId::new(warploom_core::BackendId::CPU, 0);

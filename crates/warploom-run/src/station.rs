@@ -1,17 +1,18 @@
-//! One worker's part of a job: devices opened once, then batch after batch of records.
+//! One worker's part of a job: devices opened and stages started once, then batch after batch of records.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use warploom_core::Registry;
+use warploom_core::{Queue as _, QueueDesc, Registry, Slice};
 use warploom_io::Header;
 use warploom_io::records::Record;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
 
-use crate::attempt::start;
-use crate::course::{Course, Setting};
+use crate::agenda::Agenda;
+use crate::attempt::{start, taken};
+use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::input::sources;
 use crate::journal::{Keeper, Line};
@@ -34,6 +35,8 @@ pub(crate) struct Orders {
     pub(crate) header: Header,
     pub(crate) options: Options,
     pub(crate) batch: Option<u64>,
+    /// Units of all records together, by which the size of generations is chosen.
+    pub(crate) items: u64,
     pub(crate) patience: Duration,
     pub(crate) check_races: bool,
 }
@@ -45,11 +48,19 @@ pub(crate) struct Station {
     plan: Arc<ExecutionPlan>,
     constants: Constants,
     faces: Faces,
-    settings: Settings,
+    recipe: String,
+    settings: Mutex<Settings>,
+    kept: Kept,
 }
 
 /// What became of a record, by its place in the batch; and the line for the list of what is done.
 pub(crate) type Ended = (usize, Outcome, Option<Line>);
+
+/// How long a device that is probed may take.
+const PROBE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Takes the line of a record that is done, right before its end on the same thread.
+type Kept = Arc<Mutex<Option<Line>>>;
 
 impl Station {
     /// Compiles the pipeline for one face of a device, and opens it.
@@ -68,59 +79,135 @@ impl Station {
             check_races: orders.check_races,
             ..Settings::default()
         };
+        let constants = Constants::read(&plan, &orders.folder)?;
         Ok(Self {
-            constants: Constants::read(&plan, &orders.folder)?,
+            recipe: recipe::fingerprint(&plan, &constants.prints),
+            constants,
             faces: Faces::open(&plan, &registry)?,
             plan: Arc::new(plan),
             orders,
             registry,
-            settings,
+            settings: Mutex::new(settings),
+            kept: Kept::default(),
         })
     }
 
-    /// Works on records, and tells of each as it ends. What is wrong with one of them is its outcome.
-    pub(crate) fn work(
+    /// The bytes that its stages would like to have of its card, and the least that will do.
+    pub(crate) fn needs(&self) -> [u64; 2] {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut least = settings.clone();
+        (least.batch, least.plan.depth) = (Some(1), Some(1));
+        [&*settings, &least].map(|settings| taken(&self.plan, settings, self.orders.items))
+    }
+
+    /// The bytes that its device has free, if it tells.
+    pub(crate) fn free(&self) -> Option<u64> {
+        self.faces.only()?.device().memory().ok()?.free
+    }
+
+    /// Has every device bytes go there and back: something small that a device which was lost does not do.
+    pub(crate) fn probe(&self) -> Result<(), RunFailure> {
+        for device in self.faces.devices() {
+            let Some(kind) = device.info().local_kind() else {
+                continue;
+            };
+            let sent: Vec<u8> = (0..=255).collect();
+            let place = Slice::whole(&device.alloc(kind, sent.len() as u64)?);
+            let mut queue = device.queue(&QueueDesc::named("probe"))?;
+            queue.upload(&sent, &place)?;
+            let mut back = vec![0; sent.len()];
+            queue.download(&place, &mut back)?;
+            queue.record()?.wait(Some(PROBE_LIMIT))?;
+            if back != sent {
+                return Err(RunFailure::Foreign {
+                    what: format!("{} gives other bytes back than it got", device.info().id),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be written for each of these records.
+    pub(crate) fn tasks(&self, records: &[Record]) -> Result<Vec<Task>, RunFailure> {
+        let orders = &self.orders;
+        tasks(&self.plan, records, &orders.output, &orders.header)
+    }
+
+    /// A course over these tasks, which tells of each as it ends. What is wrong with one of them is its
+    /// outcome.
+    pub(crate) fn course(
         &self,
-        records: &[Record],
-        tell: Arc<dyn Fn(Ended) + Send + Sync>,
-    ) -> Result<(), RunFailure> {
-        let (orders, plan) = (&self.orders, &self.plan);
-        let tasks = tasks(plan, records, &orders.output, &orders.header)?;
-        let kept: Arc<std::sync::Mutex<Option<Line>>> = Arc::default();
-        // A record's line comes right before its end, on the same thread.
-        let last = Arc::clone(&kept);
-        let keeper: Keeper = Arc::new(move |line| {
-            let mut last = last
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            *last = Some(line.clone());
-            Ok(())
-        });
-        let course = Arc::new(Course::new(Setting {
-            units: units(plan),
-            header: orders.header.clone(),
-            output: orders.output.clone(),
-            recipe: recipe::fingerprint(plan, &self.constants.prints),
-            plan: Arc::clone(plan),
+        tasks: Vec<Task>,
+        tell: impl Fn(Ended) + Send + Sync + 'static,
+    ) -> Arc<Course> {
+        let kept = Arc::clone(&self.kept);
+        let listener = move |news| {
+            if let News::Ended { index, done, .. } = news {
+                let line = match &done.outcome {
+                    Outcome::Ok { .. } => {
+                        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                        kept.take()
+                    }
+                    _ => None,
+                };
+                tell((index, done.outcome, line));
+            }
+        };
+        Arc::new(Course::new(Setting {
+            units: units(&self.plan),
+            header: self.orders.header.clone(),
+            output: self.orders.output.clone(),
+            recipe: self.recipe.clone(),
+            plan: Arc::clone(&self.plan),
             recorder: Arc::new(Recorder::new(Instant::now(), false, tasks.len())),
             tasks,
-            listener: Arc::new(move |news| {
-                if let News::Ended { index, done, .. } = news {
-                    let line = match &done.outcome {
-                        Outcome::Ok { .. } => {
-                            let mut last = kept.lock();
-                            let last = last.as_mut().map(|last| last.take());
-                            last.ok().flatten()
-                        }
-                        _ => None,
-                    };
-                    tell((index, done.outcome, line));
-                }
-            }),
-        }));
+            listener: Arc::new(listener),
+        }))
+    }
+
+    /// Where courses go that its stages are to work through.
+    pub(crate) fn agenda(&self) -> Arc<Agenda> {
+        let recorder = Recorder::new(Instant::now(), false, 0);
+        let output = self.orders.output.clone();
+        let items = self.orders.items;
+        Arc::new(Agenda::stream(&self.plan, recorder, output, items))
+    }
+
+    /// Keeps its stages at work until the agenda is closed or something goes wrong.
+    pub(crate) fn work(&self, agenda: &Arc<Agenda>) -> Result<(), RunFailure> {
+        let kept = Arc::clone(&self.kept);
+        let keeper: Keeper = Arc::new(move |line| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            *kept = Some(line.clone());
+            Ok(())
+        });
         let devices = (&self.registry, &self.faces);
-        let (mut stages, ..) = start(&course, &keeper, &self.constants, devices, &self.settings)?;
-        stages.run()?;
-        Ok(())
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = start(agenda, &keeper, &self.constants, devices, &settings);
+        drop(settings);
+        let (mut stages, _, batch) = begun.inspect_err(|_| agenda.close(true))?;
+        let ended = loop {
+            match stages.turn() {
+                // Whoever reads may be waiting for more to do.
+                Ok(true) if stages.is_failing() => agenda.close(true),
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(RunFailure::Broken(error)),
+            }
+        };
+        agenda.close(true);
+        if ended.as_ref().is_err_and(RunFailure::is_lack_of_memory) {
+            self.shrink(batch);
+        }
+        ended
+    }
+
+    /// There was no room for generations of so many units: the next ones are smaller.
+    fn shrink(&self, batch: u64) {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        if batch == 1 {
+            settings.plan.depth = Some(1);
+        }
+        settings.batch = Some((batch / 2).max(1));
     }
 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use warploom_core::DType;
 use warploom_io::thumbnail;
@@ -29,7 +28,7 @@ pub(crate) struct Leaving {
 
 /// Writes results of units; those of several planes are put together first.
 pub(crate) struct Writing {
-    course: Arc<Course>,
+    output: PathBuf,
     keeper: Keeper,
     /// For each output of the run of planes that is being gathered, what came so far.
     gathered: Vec<Vec<u8>>,
@@ -38,9 +37,9 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    pub(crate) fn new(course: Arc<Course>, keeper: Keeper) -> Self {
+    pub(crate) fn new(output: PathBuf, keeper: Keeper) -> Self {
         Self {
-            course,
+            output,
             keeper,
             gathered: Vec::new(),
             files: Vec::new(),
@@ -48,8 +47,13 @@ impl Writing {
     }
 
     /// Takes the results of one unit. What cannot be written loses its record and nothing else.
-    pub(crate) fn take(&mut self, number: u64, leavings: &[Leaving], bytes: &[u8]) {
-        let course = Arc::clone(&self.course);
+    pub(crate) fn take(
+        &mut self,
+        course: &Course,
+        number: u64,
+        leavings: &[Leaving],
+        bytes: &[u8],
+    ) {
         let item = course.item(number);
         if item.place == 0 {
             self.files.clear();
@@ -59,9 +63,9 @@ impl Writing {
             return;
         }
         let work = AssertUnwindSafe(|| {
-            self.write(item, leavings, bytes)?;
+            self.write(course, item, leavings, bytes)?;
             if item.place + 1 == course.units.len() {
-                self.finish(item)?;
+                self.finish(course, item)?;
             }
             Ok(())
         });
@@ -74,8 +78,13 @@ impl Writing {
         }
     }
 
-    fn write(&mut self, item: Item<'_>, leavings: &[Leaving], bytes: &[u8]) -> Result<(), Failure> {
-        let course = Arc::clone(&self.course);
+    fn write(
+        &mut self,
+        course: &Course,
+        item: Item<'_>,
+        leavings: &[Leaving],
+        bytes: &[u8],
+    ) -> Result<(), Failure> {
         let variant = &course.plan.variants[item.unit.variant];
         let planes = course.plan.record.planes.max(1);
         let (is_first, is_last) = (item.unit.plane == 0, item.unit.plane + 1 == planes);
@@ -109,7 +118,7 @@ impl Writing {
                 one
             };
             if course.recorder.is_pictured(item.number) {
-                picture(&course, item.number, (&output.of, value), whole);
+                picture(course, item.number, (&output.of, value), whole);
             }
             let path = &item.task.files[run][at];
             let gathered = Gathered::new(value, planes, course.header.spacing);
@@ -129,8 +138,7 @@ impl Writing {
     }
 
     /// All files have their names: the record is done.
-    fn finish(&mut self, item: Item<'_>) -> Result<(), Failure> {
-        let course = &self.course;
+    fn finish(&mut self, course: &Course, item: Item<'_>) -> Result<(), Failure> {
         let files = self.files.iter().map(|path| {
             let length = fs::metadata(course.output.join(path)).map_or(0, |found| found.len());
             (path.clone(), length)
@@ -156,7 +164,7 @@ impl Writing {
     /// Files of a record that failed after they were written: nobody is to take them for its results.
     fn retract(&mut self) {
         for file in self.files.drain(..) {
-            let path = self.course.output.join(file);
+            let path = self.output.join(file);
             // What cannot be removed either is on a disk that has been told of already.
             let _ = if path.is_dir() {
                 fs::remove_dir_all(&path)

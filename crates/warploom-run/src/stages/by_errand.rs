@@ -15,8 +15,8 @@ use crate::writing::Leaving;
 impl Parts<'_> {
     /// A thread of its own goes through all steps of a unit.
     pub(super) fn by_errand(&self, faces: &Faces) -> Result<Schedule, RunFailure> {
-        let course = self.course;
-        let plan_of = &course.plan;
+        let agenda = self.agenda;
+        let plan_of = &agenda.plan;
         let host = faces.host(self.registry)?;
         let own = plan_of
             .sources
@@ -59,14 +59,19 @@ impl Parts<'_> {
         let work = graph.stage(work.taking(times(plan_of.estimate.seconds / units, 1)));
         let write = graph.stage(Stage::host("write").reads(results).taking(write_time));
         let mut errand = Errand::new(plan_of, faces, self.constants, self.registry)?;
-        let of = Arc::clone(course);
+        let of = Arc::clone(agenda);
         let variants = plan_of.variants.len();
         let arrivals = vec![arrivals; variants];
         let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
         let payloads = self.writing(payloads, (write, results, leavings), down, &host);
         let payloads = payloads.host(work, move |turn| {
-            let item = of.item(turn.batch().first);
-            if of.is_lost(item) {
+            // One unit at a time.
+            let round = of.round(turn.batch())?;
+            let Some((_, number)) = round.numbers().next() else {
+                return Ok(());
+            };
+            let item = round.course.item(number);
+            if round.course.is_lost(item) {
                 return Ok(());
             }
             let mut done = Ok(());

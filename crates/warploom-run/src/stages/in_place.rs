@@ -21,15 +21,15 @@ impl Parts<'_> {
         device: &CheckedDevice,
         pool: &Pool,
     ) -> Result<Schedule, RunFailure> {
-        let course = self.course;
-        let plan_of = &course.plan;
+        let agenda = self.agenda;
+        let plan_of = &agenda.plan;
         let scripts = (0..plan_of.variants.len())
             .map(|at| Script::in_place(plan_of, at, pool, faces))
             .collect::<Result<Vec<_>, _>>()?;
         let scripts = Arc::new(scripts);
         let own = kind(device, pool).ok_or_else(|| no_memory(&pool.memory))?;
         let common = shared(plan_of, pool, device, own, self.constants)?;
-        let items = course.items();
+        let items = agenda.items;
         let Size {
             depth,
             batch,
@@ -49,7 +49,7 @@ impl Parts<'_> {
         let leavings: Vec<Vec<Leaving>> = scripts.iter().map(|s| s.leavings.clone()).collect();
         let payloads = self.reading(Payloads::new(), (read, slot, arrivals), stride);
         let payloads = self.writing(payloads, (write, slot, leavings), stride, device);
-        let of = Arc::clone(course);
+        let of = Arc::clone(agenda);
         let mut lane = self.lane("work", device);
         let payloads = payloads.device(work, move |turn| {
             lane.around(turn, |turn| {

@@ -10,9 +10,10 @@ use std::time::Duration;
 use warploom_core::{CheckedDevice, Registry, Slice};
 use warploom_plan::ExecutionPlan;
 use warploom_plan::plan::Pool;
-use warploom_sched::{Batch, Payloads, Plan, ResourceId, StageError, StageId};
+use warploom_sched::{Batch, Fill, Payloads, Plan, ResourceId, StageError, StageId};
 
-use crate::course::{Course, Item};
+use crate::agenda::Agenda;
+use crate::course::Item;
 use crate::error::RunFailure;
 use crate::journal::Keeper;
 use crate::reading::{Arrival, Reading};
@@ -116,7 +117,7 @@ pub(crate) fn footprint(
 
 /// Everything that stages are made of.
 pub(crate) struct Parts<'a> {
-    pub(crate) course: &'a Arc<Course>,
+    pub(crate) agenda: &'a Arc<Agenda>,
     pub(crate) keeper: &'a Keeper,
     pub(crate) faces: &'a Faces,
     pub(crate) constants: &'a Constants,
@@ -127,7 +128,7 @@ pub(crate) struct Parts<'a> {
 impl Parts<'_> {
     /// Opens devices, loads programs, and puts stages together.
     pub(crate) fn schedule(&self) -> Result<Schedule, RunFailure> {
-        let plan = &self.course.plan;
+        let plan = &self.agenda.plan;
         let faces = self.faces;
         let alone = faces.only().filter(|_| is_scriptable(plan));
         let Some(loader) = alone else {
@@ -154,18 +155,24 @@ impl Parts<'_> {
         (stage, resource, arrivals): (StageId, ResourceId, Vec<Vec<Arrival>>),
         stride: u64,
     ) -> Payloads {
-        let course = Arc::clone(self.course);
-        let mut reading = Reading::new(Arc::clone(self.course));
-        payloads.host(stage, move |turn| {
+        let agenda = Arc::clone(self.agenda);
+        let mut reading = Reading::new();
+        payloads.source(stage, move |turn| {
             let batch = turn.batch();
-            course.recorder.host("read", batch, || {
+            let Some(round) = agenda.next(batch) else {
+                return Ok(Fill::End);
+            };
+            let course = &round.course;
+            agenda.recorder.host("read", batch, || {
                 turn.write(resource, |bytes| {
-                    for (at, number) in numbers(batch) {
+                    for (at, number) in round.numbers() {
                         let variant = course.item(number).unit.variant;
-                        reading.fill(number, &arrivals[variant], cut_mut(bytes, at, stride));
+                        let place = cut_mut(bytes, at, stride);
+                        reading.fill(course, number, &arrivals[variant], place);
                     }
                 })
-            })
+            })?;
+            Ok(Fill::Full)
         })
     }
 
@@ -177,31 +184,37 @@ impl Parts<'_> {
         device: &CheckedDevice,
     ) -> Payloads {
         let device = device.clone();
-        let course = Arc::clone(self.course);
-        let mut writing = Writing::new(Arc::clone(self.course), Arc::clone(self.keeper));
+        let agenda = Arc::clone(self.agenda);
+        let output = agenda.output().to_owned();
+        let mut writing = Writing::new(output, Arc::clone(self.keeper));
         payloads.host(stage, move |turn| {
             let batch = turn.batch();
-            course.recorder.weigh(&device);
-            course.recorder.host("write", batch, || {
+            let round = agenda.round(batch)?;
+            let course = &round.course;
+            agenda.recorder.weigh(&device);
+            agenda.recorder.host("write", batch, || {
                 turn.read(resource, |bytes| {
-                    for (at, number) in numbers(batch) {
+                    for (at, number) in round.numbers() {
                         let variant = course.item(number).unit.variant;
-                        writing.take(number, &leavings[variant], cut(bytes, at, stride));
+                        let place = cut(bytes, at, stride);
+                        writing.take(course, number, &leavings[variant], place);
                     }
                 })
-            })
+            })?;
+            agenda.done(batch);
+            Ok(())
         })
     }
 
     /// Whoever notes when a stage on the device was at work.
     fn lane(&self, stage: &'static str, device: &CheckedDevice) -> DeviceLane {
-        let recorder = &self.course.recorder;
+        let recorder = &self.agenda.recorder;
         DeviceLane::new(recorder, stage, Ahead::measured(device, recorder))
     }
 
     /// What reading and writing a generation should take.
     pub(super) fn disk_times(&self, batch: u64) -> [Duration; 2] {
-        let plan = &self.course.plan;
+        let plan = &self.agenda.plan;
         let own = plan.sources.iter().filter(|source| source.file.is_none());
         let read: u64 = own.map(|source| source.bytes).sum();
         let written = plan.variants.iter().map(|variant| {
@@ -217,13 +230,14 @@ impl Parts<'_> {
 /// Does something for every unit of a generation whose record is not lost: its place in it, and what
 /// it is.
 fn each(
-    course: &Course,
+    agenda: &Agenda,
     batch: Batch,
     mut f: impl FnMut(u64, Item<'_>) -> Result<(), StageError>,
 ) -> Result<(), StageError> {
-    for (at, number) in numbers(batch) {
-        let item = course.item(number);
-        if !course.is_lost(item) {
+    let round = agenda.round(batch)?;
+    for (at, number) in round.numbers() {
+        let item = round.course.item(number);
+        if !round.course.is_lost(item) {
             f(at, item)?;
         }
     }
@@ -234,11 +248,6 @@ fn no_memory(kind: &str) -> RunFailure {
     RunFailure::Foreign {
         what: format!("its device has no {kind}"),
     }
-}
-
-/// The units of a generation: their place in it, and their number among all.
-fn numbers(batch: Batch) -> impl Iterator<Item = (u64, u64)> {
-    (0..batch.records).map(move |at| (at, batch.first + at))
 }
 
 fn piece(slice: &Slice, at: u64, stride: u64) -> Result<Slice, warploom_core::DeviceError> {

@@ -33,8 +33,8 @@ impl Parts<'_> {
         device: &CheckedDevice,
         pool: &Pool,
     ) -> Result<Schedule, RunFailure> {
-        let course = self.course;
-        let plan_of = &course.plan;
+        let agenda = self.agenda;
+        let plan_of = &agenda.plan;
         let scripts = (0..plan_of.variants.len())
             .map(|at| Script::with_copies(plan_of, at, pool, faces))
             .collect::<Result<Vec<_>, _>>()?;
@@ -43,7 +43,7 @@ impl Parts<'_> {
         let common = shared(plan_of, pool, device, own, self.constants)?;
         let most = |of: fn(&Script) -> u64| scripts.iter().map(of).max().unwrap_or(0).max(256);
         let (up, down) = (most(|script| script.images), most(|script| script.results));
-        let items = course.items();
+        let items = agenda.items;
         let Size {
             depth,
             batch,
@@ -96,7 +96,7 @@ impl Parts<'_> {
 
     /// What the stages on the device enqueue.
     fn on_device(&self, payloads: Payloads, of: OnDevice, device: &CheckedDevice) -> Payloads {
-        let course = self.course;
+        let agenda = self.agenda;
         let OnDevice {
             stages: [upload, work, download],
             resources: [images, slot, results],
@@ -105,7 +105,7 @@ impl Parts<'_> {
             common,
         } = of;
         let fetches = scripts.iter().any(Script::fetches);
-        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let (of, own) = (Arc::clone(agenda), Arc::clone(&scripts));
         let mut lane = self.lane("upload", device);
         let payloads = payloads.device(upload, move |turn| {
             lane.around(turn, |turn| {
@@ -116,7 +116,7 @@ impl Parts<'_> {
                 })
             })
         });
-        let (of, own) = (Arc::clone(course), Arc::clone(&scripts));
+        let (of, own) = (Arc::clone(agenda), Arc::clone(&scripts));
         let mut lane = self.lane("work", device);
         let payloads = payloads.device(work, move |turn| {
             lane.around(turn, |turn| {
@@ -137,7 +137,7 @@ impl Parts<'_> {
                 })
             })
         });
-        let (of, own) = (Arc::clone(course), scripts);
+        let (of, own) = (Arc::clone(agenda), scripts);
         let mut lane = self.lane("download", device);
         payloads.device(download, move |turn| {
             lane.around(turn, |turn| {

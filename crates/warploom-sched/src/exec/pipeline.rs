@@ -203,6 +203,12 @@ impl<C: Crew> Pipeline<C> {
         }
     }
 
+    /// Has something failed? The run ends when what was begun before is done: a source that waits for
+    /// something to come should be told, because it is waited for.
+    pub fn is_failing(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// What was done so far.
     pub fn summary(&self) -> &Summary {
         &self.summary

@@ -1,32 +1,31 @@
 //! A job on many devices: a worker process for each, every record accounted for.
 
+mod worker;
+
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use warploom_core::{BackendId, DeviceInfo, Registry};
-use warploom_fleet::mask::{Card, Inherited, Mask, Shown, Stack};
+use warploom_core::{BackendId, DeskDevice, DeviceInfo, Registry};
 use warploom_fleet::{
-    Assigned, Batch, Delivery, Fleet, FleetDevice, Incident, Outcome as Ending, Program, Reason,
-    Record as Parcel, Refusal, Rules, Schedule, Stopper, Trouble, Work,
+    Delivery, Fleet, FleetDevice, Incident, Outcome as Ending, Program, Reason, Record as Parcel,
+    Rules, Schedule, Stopper,
 };
-use warploom_io::records::Record;
 use warploom_plan::ExecutionPlan;
-use warploom_sched::{RunError, StageError};
 
-use crate::attempt::requests;
+use crate::attempt::{requests, taken};
 use crate::course::Task;
 use crate::error::RunFailure;
 use crate::job::{Job, done_before};
-use crate::journal::{FOLDER, Journal, Line};
+use crate::journal::{FOLDER, Journal};
 use crate::outcome::{Done, Failure, News, Outcome, Summary};
 use crate::recorder::Recorder;
 use crate::rooms::Constants;
 use crate::settings::Settings;
-use crate::station::{Ended, Orders, Station};
+use crate::station::Orders;
+use crate::unit::units;
+use worker::Told;
 
 /// How records get to devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,8 +45,8 @@ pub enum Split {
 pub struct Crew {
     /// The faces of devices: `cuda:0`, `opencl:1`, `cpu:0`.
     pub faces: Vec<String>,
-    /// Worker processes on each.
-    pub workers: usize,
+    /// Worker processes on each; if nothing is said, as many as its memory can be leased to, and two at most.
+    pub workers: Option<usize>,
     /// How records get to them.
     pub split: Split,
     /// The program that workers are; it calls [`serve`].
@@ -55,11 +54,11 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// One worker on each of these faces.
+    /// Workers on each of these faces.
     pub fn new(program: Program, faces: Vec<String>) -> Self {
         Self {
             faces,
-            workers: 1,
+            workers: None,
             split: Split::default(),
             program,
         }
@@ -73,116 +72,7 @@ impl Crew {
 pub fn serve(
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<(), warploom_fleet::worker::WorkerError> {
-    warploom_fleet::worker::serve::<PipelineWork>(environment)
-}
-
-/// What a worker says of a record that is done.
-#[derive(Serialize, Deserialize)]
-struct Told {
-    files: Vec<PathBuf>,
-    line: Option<Line>,
-}
-
-/// A pipeline on one device, in a process of its own.
-struct PipelineWork {
-    station: Station,
-}
-
-/// What a device is called between coordinator and worker: by its driver's own name where a variable
-/// shows it alone, else by its face.
-fn called(info: &DeviceInfo) -> String {
-    match cuda_name(info) {
-        Some(name) => format!("cuda/{name}"),
-        None => info.id.to_string(),
-    }
-}
-
-fn cuda_name(info: &DeviceInfo) -> Option<String> {
-    let is_cuda = info.id.backend == BackendId::new("cuda");
-    let prefix = if info.key.slice { "MIG" } else { "GPU" };
-    let uuid = info.key.uuid.filter(|_| is_cuda)?;
-    Some(format!("{prefix}-{uuid}"))
-}
-
-impl Work for PipelineWork {
-    fn init(assigned: &Assigned) -> Result<Self, Refusal> {
-        let failed = |error: &dyn std::fmt::Display| Refusal::Failed(error.to_string());
-        let orders: Orders = serde_json::from_slice(&assigned.setup).map_err(|e| failed(&e))?;
-        let registry = Registry::linked();
-        let mut options = warploom_core::Options::default();
-        // Nothing but the device's own driver is touched, and the processor, whose memory all use.
-        let backend = assigned.device.split([':', '/']).next().unwrap_or("cpu");
-        let backend: BackendId = backend.parse().map_err(|e| failed(&e))?;
-        options.backends = Some(vec![BackendId::CPU, backend]);
-        let status = registry.initialize(&options).map_err(|e| failed(&e))?;
-        let faces = status.survey.devices.iter().flat_map(|card| &card.faces);
-        let own: Vec<&DeviceInfo> = faces.filter(|face| face.id.backend == backend).collect();
-        let seen: Vec<String> = own.iter().map(|face| called(face)).collect();
-        let is_masked = assigned.device.starts_with("cuda/");
-        let found = own.iter().find(|face| called(face) == assigned.device);
-        let Some(face) = found.filter(|_| !is_masked || own.len() == 1) else {
-            return Err(Refusal::WrongDevice {
-                assigned: assigned.device.clone(),
-                seen,
-            });
-        };
-        let face = face.id.to_string();
-        let station = Station::open(orders, registry, &face).map_err(|e| failed(&e))?;
-        Ok(Self { station })
-    }
-
-    fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble> {
-        let bodies: Vec<(u64, &[u8])> = batch.records().collect();
-        let mut records: Vec<Record> = Vec::new();
-        for (_, body) in bodies {
-            let record = serde_json::from_slice(body);
-            records.push(record.map_err(|error| Trouble::Failed(error.to_string()))?);
-        }
-        let (sender, ends) = mpsc::channel::<Ended>();
-        let sender = Mutex::new(sender);
-        let tell = Arc::new(move |ended: Ended| {
-            let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nobody listens any more only when the batch is over.
-            let _ = sender.send(ended);
-        });
-        let station = &self.station;
-        let ran = std::thread::scope(|scope| {
-            let records = &records;
-            let work = scope.spawn(move || station.work(records, tell));
-            for (place, outcome, line) in ends {
-                match outcome {
-                    Outcome::Ok { files } => {
-                        let told = serde_json::to_vec(&Told { files, line });
-                        batch.done(place, &told.unwrap_or_default());
-                    }
-                    Outcome::Failed(failure) => {
-                        let text = serde_json::to_string(&failure).unwrap_or_default();
-                        batch.failed(place, text);
-                    }
-                    Outcome::Skipped | Outcome::NotStarted => {}
-                }
-                batch.advance();
-            }
-            work.join()
-        });
-        match ran {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(failure)) => Err(trouble(failure)),
-            Err(_) => Err(Trouble::Failed("the worker panicked".to_owned())),
-        }
-    }
-}
-
-fn trouble(failure: RunFailure) -> Trouble {
-    match failure {
-        RunFailure::Device(error) => error.into(),
-        RunFailure::Broken(RunError::Start { error }) => (*error).into(),
-        RunFailure::Broken(RunError::Stage { error, .. }) => match *error {
-            StageError::Device(error) => error.into(),
-            other => Trouble::Failed(other.to_string()),
-        },
-        other => Trouble::Failed(other.to_string()),
-    }
+    warploom_fleet::worker::serve::<worker::PipelineWork>(environment)
 }
 
 /// What there is to do, and the list of what is done.
@@ -227,7 +117,8 @@ impl Job {
         let mut changes = Vec::new();
         let mut interrupted = false;
         if !open.is_empty() {
-            let fleet = self.fleet(crew, registry, settings, &chosen, open.len() as u64)?;
+            let items = (open.len() * units(plan).len()) as u64;
+            let fleet = self.fleet(crew, registry, settings, &chosen, items)?;
             let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
             let parcels: Result<Vec<Parcel>, _> =
                 bodies.map(|body| body.map(Parcel::new)).collect();
@@ -362,6 +253,7 @@ impl Job {
             header: self.input().header.clone(),
             options: settings.plan.clone(),
             batch: settings.batch,
+            items,
             patience: settings.patience,
             check_races: settings.check_races,
         };
@@ -383,31 +275,21 @@ impl Job {
             .join(FOLDER)
             .join(format!("run-{stamp}-{}", std::process::id()));
         let setup = serde_json::to_vec(&orders).map_err(|error| foreign(&error))?;
+        let desk = registry.desk()?;
         let mut builder = Fleet::builder(crew.program.clone())
             .setup(setup)
             .plan(&chosen[0].1.hash)
             .folder(folder)
             .rules(rules)
-            .desk(registry.desk()?)
+            .desk(desk.clone())
             .stopper(&stopper);
         for (info, plan) in chosen {
-            let mut device = FleetDevice::new(called(info))
-                .model(&info.name)
-                .ordinal(info.id.ordinal)
-                .workers(crew.workers);
-            if let Some(name) = cuda_name(info) {
-                let card = Card {
-                    uuid: Some(name),
-                    slices: Vec::new(),
-                };
-                let wanted = Shown {
-                    card: 0,
-                    slice: None,
-                };
-                // What this process sees is what it may pass on: its driver has heeded the mask.
-                let mask = Mask::only(Stack::Cuda, wanted, &[card], &Inherited::default());
-                device = device.mask(mask.map_err(|error| foreign(&error))?);
-            }
+            let mut device = FleetDevice::of(info);
+            let lent = desk.devices().iter();
+            let lent = lent.clone().find(|one| one.name == plan.device.name);
+            let bytes = taken(plan, settings, items);
+            let fitting = lent.map_or(1, |one| fitting(info, one, bytes));
+            device = device.workers(crew.workers.unwrap_or(fitting));
             if let Some(request) = requests(plan, settings, items).into_iter().next() {
                 device = device.lease(request);
             }
@@ -416,6 +298,19 @@ impl Job {
         let fleet = builder.build().map_err(|error| foreign(&error))?;
         Ok((stopper, fleet))
     }
+}
+
+/// How many workers a device is good for: while one is at the end of its stages another fills the gap, and
+/// more than two would only take memory. The processor, also where it plays a GPU, is at work with all its
+/// cores for one.
+fn fitting(info: &DeviceInfo, lent: &DeskDevice, bytes: u64) -> usize {
+    const MOST: u64 = 2;
+    if info.id.backend == BackendId::CPU || lent.only_when_named {
+        return 1;
+    }
+    let room = lent.capacity.bytes.checked_div(bytes).unwrap_or(MOST);
+    let most = room.min(lent.capacity.slots.into()).clamp(1, MOST);
+    usize::try_from(most).unwrap_or(1)
 }
 
 /// How often it is looked whether the run was called off.

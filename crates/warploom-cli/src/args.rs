@@ -115,9 +115,10 @@ pub(crate) struct Run {
     /// GPUs of this machine.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
-    /// Worker processes on each of several devices.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "devices", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) workers_per_device: u16,
+    /// Worker processes on each of several devices; if nothing is said, one on the processor, and on
+    /// others two if their memory can be leased to both.
+    #[arg(long, value_name = "NUMBER", requires = "devices", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) workers_per_device: Option<u16>,
     /// How images get to several devices.
     #[arg(
         long,

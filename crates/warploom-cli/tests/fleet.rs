@@ -8,11 +8,13 @@
 
 mod plate;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plate::{Bench, npy};
+use serde_json::Value;
 
 const CREW: [&str; 4] = ["--devices", "cpu:0", "--workers-per-device", "2"];
 
@@ -181,4 +183,155 @@ fn an_interrupt_finishes_what_is_begun_and_leaves_no_worker() {
     assert_eq!(code, 0, "{answer}");
     assert!(answer["tally"]["skipped"].as_u64().unwrap() > 0);
     assert_eq!(bench.results("out").len(), 800);
+}
+
+/// Steps on whole numbers, which come out the same on every device there is.
+const EXACT: &str = r#"
+name = "exact"
+[[step]]
+name = "top"
+op = "maximum_box"
+radius = 2
+[[step]]
+name = "bright"
+op = "greater"
+value = 300
+[[step]]
+name = "spots"
+op = "label_box"
+[[output]]
+of = "spots"
+write = "{record}/spots.tif"
+[[output]]
+of = "top"
+write = "{record}/top.npy"
+"#;
+
+/// Every way to reach a device that is here.
+fn faces() -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+    let told = command.args(["detect", "--json"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let cards = told["devices"].as_array().unwrap().iter();
+    let faces = cards.flat_map(|card| card["faces"].as_array().unwrap());
+    let ids = faces.map(|face| face["id"].as_str().unwrap().to_owned());
+    ids.collect()
+}
+
+/// The log of each slot, by its number.
+fn logs(bench: &Bench, output: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for run in fs::read_dir(bench.path(output).join(".warploom")).unwrap() {
+        let Ok(logs) = fs::read_dir(run.unwrap().path().join("logs")) else {
+            continue;
+        };
+        for log in logs {
+            let path = log.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            found.insert(name, fs::read_to_string(path).unwrap());
+        }
+    }
+    found
+}
+
+/// Test 9 of the acceptance list, for every device that is here and all of them at once.
+#[test]
+fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
+    let bench = Bench::new(60);
+    fs::write(bench.path("spots.toml"), EXACT).unwrap();
+    assert_eq!(bench.run(&["-o", "one", "-q", "--device", "cpu:0"]).0, 0);
+    let faces = faces();
+    let names = faces.join(",");
+    eprintln!("on {names}");
+    // Parts of equal size, so that every device has one.
+    let mut command = bench.command(&["-o", "out", "--devices", &names, "--split", "balanced"]);
+    command
+        .args(["--json", "-q", "--workers-per-device", "1"])
+        .env_remove("WARPLOOM_CPU_ONLY")
+        .env("WARPLOOM_LOG", "warploom_run=info");
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["tally"]["ok"].as_u64(), Some(60), "{answer}");
+    assert_eq!(
+        answer["changes"].as_array().map(Vec::len),
+        Some(0),
+        "{answer}"
+    );
+    assert!(bench.results("out") == bench.results("one"));
+    // Each worker has seen its own device: the only one where a variable hides the others, else the one
+    // with its number.
+    let logs = logs(&bench, "out");
+    assert_eq!(logs.len(), faces.len());
+    for (slot, face) in faces.iter().enumerate() {
+        let log = &logs[&format!("slot-{slot}")];
+        let line = log.lines().find(|line| line.contains("its device is here"));
+        let line = line.unwrap_or_else(|| panic!("{face}: {log}"));
+        let seen = if face.starts_with("cuda:") {
+            "cuda:0"
+        } else {
+            face
+        };
+        let plain = strip(line);
+        assert!(plain.contains(&format!("device=\"{face}\"")), "{plain}");
+        assert!(plain.contains(&format!("seen={seen}")), "{plain}");
+    }
+}
+
+/// A line without its colours.
+fn strip(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str(part.split_once('m').map_or("", |(_, rest)| rest));
+    }
+    text
+}
+
+/// How many pipelines the processor is good for at once.
+fn places() -> usize {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+    let told = command.args(["detect", "--json"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let places = told["capacity"]["max_pipelines"]["cpu"].as_u64().unwrap();
+    usize::try_from(places).unwrap()
+}
+
+#[test]
+fn two_runs_at_once_share_a_device_by_the_ledger() {
+    let bench = Bench::new(150);
+    assert_eq!(bench.run(&["-o", "one", "-q"]).0, 0);
+    let places = places();
+    // Each of them wants all there is, and more.
+    let workers = (places + 2).to_string();
+    let crew = ["--devices", "cpu:0", "--workers-per-device", &workers];
+    let mut runs = ["first", "second"].map(|output| {
+        let mut command = bench.command(&crew);
+        command.args(["-o", output, "--batch", "1", "-q"]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    let (mut most, mut both) = (0, false);
+    wait_for("the end of both", || {
+        let counts = [0, 1].map(|run: usize| children(runs[run].id()).len());
+        most = most.max(counts[0] + counts[1]);
+        both |= counts[0] > 0 && counts[1] > 0;
+        let ended = |run: &mut std::process::Child| run.try_wait().unwrap().is_some();
+        let [first, second] = &mut runs;
+        let first = ended(first);
+        ended(second) && first
+    });
+    eprintln!("{most} workers at once of {places}; at the same time: {both}");
+    for run in runs {
+        let output = run.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{told}");
+    }
+    assert!(
+        most <= places,
+        "{most} workers at once, and room for {places}"
+    );
+    let whole = bench.results("one");
+    assert!(bench.results("first") == whole && bench.results("second") == whole);
 }

@@ -32,7 +32,7 @@ pub(super) fn crew(args: &args::Run, status: &Status) -> Result<Option<Crew>, Pr
     }
     names.dedup();
     let mut crew = Crew::new(Program::this().arg("worker"), names);
-    crew.workers = args.workers_per_device.into();
+    crew.workers = args.workers_per_device.map(usize::from);
     crew.split = match args.split {
         args::Split::Guided => Split::Guided,
         args::Split::Balanced => Split::Balanced,

@@ -32,10 +32,14 @@ pub(super) struct Map {
     line_of: Vec<Option<usize>>,
 }
 
+/// A row with what lies beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Line {
     read: usize,
     pad: usize,
+    /// The first line of the same image with the same boundary: what one of them holds for a row, it
+    /// holds for the others in other rows.
+    family: usize,
 }
 
 impl Map {
@@ -52,9 +56,21 @@ impl Map {
             line_of.push((pad > 0).then(|| {
                 let place = lines.iter().position(beside).unwrap_or(lines.len());
                 if place == lines.len() {
-                    lines.push(Line { read: at, pad });
+                    let alike = |line: &Line| {
+                        let other = &tape.reads()[line.read];
+                        (other.image, other.boundary) == (read.image, read.boundary)
+                    };
+                    let family = lines.iter().position(alike).unwrap_or(place);
+                    let read = at;
+                    lines.push(Line { read, pad, family });
                 }
-                lines[place].pad = lines[place].pad.max(pad);
+                // All of a family are as wide, so that each can be taken for another.
+                let family = lines[place].family;
+                let widest = lines.iter().filter(|line| line.family == family);
+                let pad = widest.map(|line| line.pad).fold(pad, usize::max);
+                for line in lines.iter_mut().filter(|line| line.family == family) {
+                    line.pad = pad;
+                }
                 place
             }));
         }
@@ -94,8 +110,28 @@ impl Map {
 #[derive(Debug, Default)]
 pub(super) struct MapMemory {
     pub(super) slots: Slots,
-    lines: Vec<Block>,
+    lines: Vec<Padded>,
+    /// Which of them is each line of the map.
+    places: Vec<usize>,
     zeros: Block,
+}
+
+/// A row with what lies beside it, and which row that is.
+#[derive(Debug, Default)]
+struct Padded {
+    block: Block,
+    holds: Held,
+}
+
+/// Which row of its image something is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// Outside, where there are zeros.
+    Outside,
+    /// Its plane and its place.
+    Row([i64; 2]),
 }
 
 /// What is the same for all rows.
@@ -128,14 +164,20 @@ impl Map {
         let MapMemory {
             slots,
             lines,
+            places,
             zeros,
         } = memory;
         let [_, ny, width] = around.dims;
         let zeros: &[u8] = zeros.reserve::<u8>(width * 8);
-        lines.resize_with(self.lines.len(), Block::default);
+        lines.resize_with(self.lines.len(), Padded::default);
+        // What they hold is of other rows, and maybe of another image.
+        for line in &mut *lines {
+            line.holds = Held::Nothing;
+        }
+        places.resize(self.lines.len(), 0);
         for y in rows {
             let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
-            let row = |read: usize| -> (DType, &[u8]) {
+            let row = |read: usize| -> (DType, Held, &[u8]) {
                 let read = &self.tape.reads()[read];
                 let value = self.value(read.image);
                 let dtype = graph.values[value].dtype;
@@ -146,8 +188,9 @@ impl Map {
                     let z = read.boundary.source(z, around.dims[0] as i64);
                     let y = read.boundary.source(i64::from(place[1]) + dy, ny as i64);
                     z.zip(y).map(|(z, y)| {
-                        with_image!(&around.inputs[at], view =>
-                            bytemuck::cast_slice(view.row(z as usize, y as usize)))
+                        let bytes = with_image!(&around.inputs[at], view =>
+                            bytemuck::cast_slice(view.row(z as usize, y as usize)));
+                        (Held::Row([z, y]), bytes)
                     })
                 } else {
                     // Where rows wrap around they are numbered on beyond the ends.
@@ -155,17 +198,14 @@ impl Map {
                         rule if dy != 0 && rule != Boundary::Wrap => rule.source(y + dy, ny as i64),
                         _ => Some(y + dy),
                     };
-                    at.map(|y| before[value].bytes(dtype, y))
+                    at.map(|y| (Held::Row([0, y]), before[value].bytes(dtype, y)))
                 };
-                (dtype, &found.unwrap_or(zeros)[..length])
+                let (which, bytes) = found.unwrap_or((Held::Outside, zeros));
+                (dtype, which, &bytes[..length])
             };
-            for (line, block) in self.lines.iter().zip(&mut *lines) {
-                let (dtype, bytes) = row(line.read);
-                let boundary = self.tape.reads()[line.read].boundary;
-                pad(bytes, dtype, line.pad, boundary, block);
-            }
+            self.fill(lines, places, row);
             let input = |read: usize| {
-                let (dtype, bytes) = row(read);
+                let (dtype, _, bytes) = row(read);
                 let Some(line) = self.line_of[read] else {
                     return RowIn::new(dtype, bytes);
                 };
@@ -174,7 +214,7 @@ impl Map {
                 let start = shift.cast_unsigned() * dtype.bytes() as usize;
                 RowIn::new(
                     dtype,
-                    &lines[line].as_slice::<u8>()[start..start + bytes.len()],
+                    &lines[places[line]].block.as_slice::<u8>()[start..start + bytes.len()],
                 )
             };
             let mut few = [RowIn::U8(&[]); FEW];
@@ -212,6 +252,43 @@ impl Map {
             }
             let outs = &mut outs[..step.to.len()];
             self.tape.run(around.level, slots, ins, outs, place, width);
+        }
+    }
+}
+
+impl Map {
+    /// Has every line hold its row. Most are held by a line already, for which they were another
+    /// one's a row before.
+    fn fill<'r>(
+        &self,
+        lines: &mut [Padded],
+        places: &mut [usize],
+        row: impl Fn(usize) -> (DType, Held, &'r [u8]),
+    ) {
+        const NONE: usize = usize::MAX;
+        places.fill(NONE);
+        for stage in [false, true] {
+            for (at, line) in self.lines.iter().enumerate() {
+                if places[at] != NONE {
+                    continue;
+                }
+                let (dtype, which, bytes) = row(line.read);
+                let of_family = |place: &usize| self.lines[*place].family == line.family;
+                let held = |place: &usize| lines[*place].holds == which;
+                let mut all = (0..lines.len()).filter(of_family);
+                if let Some(place) = all.find(held) {
+                    places[at] = place;
+                } else if stage {
+                    // There are as many as there are lines of the family, so that one is free.
+                    let mut all = (0..lines.len()).filter(of_family);
+                    let free = all.find(|place| !places.contains(place));
+                    let place = free.expect("a line that no other has");
+                    let boundary = self.tape.reads()[line.read].boundary;
+                    pad(bytes, dtype, line.pad, boundary, &mut lines[place].block);
+                    lines[place].holds = which;
+                    places[at] = place;
+                }
+            }
         }
     }
 }

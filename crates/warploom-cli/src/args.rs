@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Ops(Ops),
     Plan(Plan),
     Run(Run),
+    Status(Status),
     /// Work for a fleet, which starts this.
     #[command(hide = true)]
     Worker,
@@ -145,7 +146,8 @@ pub(crate) struct Run {
     /// Say what would be done, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Leave out records that an earlier run has done, from the same pixels with the same steps.
+    /// Leave out records that an earlier run has done, from the same pixels with the same steps,
+    /// on one device or several; however it ended: by Ctrl-C, a crash or a power cut.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Stop when a device is lost, instead of going on with another.
@@ -166,10 +168,54 @@ pub(crate) struct Run {
     /// Tell on stdout as JSON what became of every record.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show no progress.
-    #[arg(short, long)]
+    /// Show no progress; the same as `--progress none`.
+    #[arg(short, long, conflicts_with = "progress")]
     pub(crate) quiet: bool,
+    /// How progress is shown, on stderr.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: Progress,
+    /// Keep metrics for Prometheus in this file, replaced every few seconds and at the end.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
 }
+
+/// How progress is shown.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// Bars on a terminal, one for each of several devices; elsewhere lines.
+    Auto,
+    /// A line every ten seconds.
+    Lines,
+    /// JSON, a line for each event: what began, ended and changed, and how far it is every second.
+    Json,
+    /// Nothing.
+    None,
+}
+
+/// Tell how a run stands: counts, devices, failures with their reasons, and whether its process lives.
+///
+/// Only what the run wrote down is read; a run that goes on is not disturbed. Runs of one process and
+/// runs on several devices are told alike.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = STATUS_CODES)]
+pub(crate) struct Status {
+    /// The folder of results, whose newest run is meant, or the folder of a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Look again and again, until the run ends.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Look again after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, requires = "watch", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) every: u64,
+    /// Print JSON; with `--watch`, a line for each look.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const STATUS_CODES: &str = "\
+Exit codes: 0 it runs, or ended with every record ok, 3 it ended and some records failed,
+130 it was interrupted, 1 it broke off, was killed or cannot be read, 2 there is no run.";
 
 /// How images get to several devices.
 #[derive(ValueEnum, Clone, Copy, Debug)]

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         args::Command::Plan(plan) => cmd::plan::plan(&plan, &settings),
         args::Command::Worker => cmd::worker::run(),
         args::Command::Run(run) => cmd::run::run(&run, &settings),
+        args::Command::Status(status) => cmd::status::run(&status),
         args::Command::Check(check) => cmd::plan::check(&check),
         args::Command::Explain(explain) => cmd::explain::run(&explain),
         args::Command::Top(top) => cmd::top::run(&top, &settings),

@@ -8,6 +8,7 @@ use warploom::io::FileError;
 use warploom::io::records::RecordError;
 use warploom::kernels::op::OpError;
 use warploom::run::RunFailure;
+use warploom::run::status::StatusError;
 use warploom::{Code, Coded, DeviceError, RegistryError};
 
 /// An error on its way to the terminal.
@@ -140,6 +141,21 @@ impl From<RunFailure> for Problem {
             text: error.to_string(),
             help: error.help(),
             exit,
+        }
+    }
+}
+
+impl From<StatusError> for Problem {
+    /// A folder without a run was named by somebody; damage was not.
+    fn from(error: StatusError) -> Self {
+        Self {
+            code: Some(error.code()),
+            text: error.to_string(),
+            help: error.help(),
+            exit: match error {
+                StatusError::NoRun { .. } => 2,
+                _ => 1,
+            },
         }
     }
 }

@@ -53,10 +53,12 @@ pub enum RunFailure {
         what: String,
     },
     /// Another run writes to the same folder. (WL0843)
-    #[error("another run is writing results to {}", path.display())]
+    #[error("{} is writing results to {}", holder_text(holder.as_deref()), path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
+        /// Which process, if it has said so.
+        holder: Option<String>,
     },
     /// A constant is not of the type that the plan was made for. (WL0844)
     #[error("`{name}` is {found} in {}, and the plan was made for {wanted}", path.display())]
@@ -76,6 +78,13 @@ pub enum RunFailure {
         /// What does not agree.
         what: String,
     },
+}
+
+fn holder_text(holder: Option<&str>) -> String {
+    match holder {
+        Some(holder) => format!("another run, {holder},"),
+        None => "another run".to_owned(),
+    }
 }
 
 fn first(findings: &[Diagnostic]) -> String {
@@ -131,7 +140,12 @@ impl Coded for RunFailure {
             Self::Broken(error) => return error.help(),
             Self::Axes { .. } => "save planes or stacks, with channels if there are any",
             Self::Output { .. } => "name a folder that can be written, with room on its disk",
-            Self::Busy { .. } => "wait for it, or write to another folder",
+            Self::Busy { path, .. } => {
+                return Some(format!(
+                    "wait for it (`warploom status {}` tells how far it is), or write to another folder",
+                    path.display()
+                ));
+            }
             Self::Constant { .. } | Self::Foreign { .. } => "compile the pipeline again",
         };
         Some(text.to_owned())

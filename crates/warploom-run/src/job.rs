@@ -14,6 +14,7 @@ use warploom_sched::{RunError, StageError};
 use crate::attempt::attempt;
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
+use crate::folder::{About, AboutDevice, Ended, RunFolder};
 use crate::input::Input;
 use crate::journal::{Journal, Keeper};
 use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
@@ -178,6 +179,8 @@ impl Job {
             path: self.output.clone(),
             what: format!("its list of results cannot be changed: {error}"),
         })?;
+        let folder = RunFolder::begin(&self.output, self.about_one(&plan, &names))?;
+        let settings = &folder.noting(settings);
         let journal = Mutex::new(journal);
         let keeper: Keeper = Arc::new(move |line| {
             let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,6 +222,10 @@ impl Job {
                     .iter()
                     .all(|outcome| matches!(outcome, Outcome::NotStarted))
                 {
+                    folder.end(Ended {
+                        error: Some(failure.to_string()),
+                        ..Ended::default()
+                    });
                     return Err(failure);
                 }
                 changes.push(failure.to_string());
@@ -232,7 +239,45 @@ impl Job {
         let took = begun.elapsed();
         let mut summary = self.summary(&plan, outcomes, took, interrupted, changes);
         summary.recording = recording.finish(&summary, took, &times);
+        folder.conclude(&mut summary);
         Ok(summary)
+    }
+
+    /// What a run that begins now is of.
+    pub(crate) fn about(
+        &self,
+        plan: &ExecutionPlan,
+        open: &[&str],
+        devices: Vec<AboutDevice>,
+    ) -> About {
+        About {
+            pipeline: plan.pipeline.clone(),
+            plan: plan.hash.clone(),
+            devices,
+            open: open.iter().map(|name| (*name).to_owned()).collect(),
+            skipped: (self.input.records.len() - open.len()) as u64,
+            lacking: self.lacking().collect(),
+            ..About::default()
+        }
+    }
+
+    /// The same for a run in this process alone.
+    fn about_one(&self, plan: &ExecutionPlan, open: &[&str]) -> About {
+        let device = AboutDevice {
+            label: plan.device.name.clone(),
+            name: plan.device.label.clone(),
+            id: plan.device.faces.join(" "),
+            workers: 0,
+        };
+        self.about(plan, open, vec![device])
+    }
+
+    /// Records that cannot be begun, because a part of each is missing.
+    fn lacking(&self) -> impl Iterator<Item = Done> + '_ {
+        self.input.incomplete.iter().map(|lacking| Done {
+            record: lacking.id.clone(),
+            outcome: Outcome::Failed(Failure::new(format!("it {}", lacking.words()))),
+        })
     }
 
     /// Removes what killed runs left half written, where this one will write.
@@ -317,10 +362,7 @@ impl Job {
                 outcome,
             })
             .collect();
-        records.extend(self.input.incomplete.iter().map(|lacking| Done {
-            record: lacking.id.clone(),
-            outcome: Outcome::Failed(Failure::new(format!("it {}", lacking.words()))),
-        }));
+        records.extend(self.lacking());
         Summary {
             pipeline: plan.pipeline.clone(),
             plan: plan.hash.clone(),
@@ -331,6 +373,7 @@ impl Job {
             seconds,
             mpix_per_second: pixels / 1e6 / seconds.max(1e-9),
             changes,
+            run: PathBuf::new(),
             records,
             recording: None,
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RunFailure;
+use crate::folder;
 
 /// Whoever keeps what is done: the list of results, or another process that has it.
 pub(crate) type Keeper = Arc<dyn Fn(&Line) -> std::io::Result<()> + Send + Sync>;
@@ -74,6 +75,7 @@ impl Journal {
                 fs::TryLockError::WouldBlock => {
                     return Err(RunFailure::Busy {
                         path: output.to_owned(),
+                        holder: folder::holder(output),
                     });
                 }
                 fs::TryLockError::Error(error) => {

@@ -24,10 +24,15 @@
 
 mod agenda;
 mod attempt;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+mod chronicle;
 pub mod content;
 mod course;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+mod crew_status;
 mod errand;
 mod error;
+mod folder;
 mod input;
 mod job;
 mod journal;
@@ -44,7 +49,10 @@ mod settings;
 mod stages;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 mod station;
+pub mod status;
 mod tasks;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+mod tidings;
 mod unit;
 mod writing;
 
@@ -53,6 +61,6 @@ pub use error::{RecordFault, RunFailure};
 pub use input::{Input, kind, with_constants};
 pub use job::{Job, Preview};
 pub use journal::FOLDER;
-pub use outcome::{Done, Failure, News, Outcome, Summary};
+pub use outcome::{DeviceNews, Done, Failure, News, Outcome, Summary};
 pub use settings::Settings;
 pub use warploom_watch::recording::Tally;

@@ -17,6 +17,9 @@ pub struct Failure {
     pub reason: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// The last lines that its worker wrote, where one died or hung over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
 }
 
 impl Failure {
@@ -26,6 +29,7 @@ impl Failure {
             code: None,
             reason: reason.into(),
             help: None,
+            log: None,
         }
     }
 
@@ -35,6 +39,7 @@ impl Failure {
             code: Some(error.code().to_string()),
             reason: error.to_string(),
             help: error.help(),
+            log: None,
         }
     }
 }
@@ -114,6 +119,8 @@ pub struct Summary {
     pub mpix_per_second: f64,
     /// Why devices were given up, and what took their place.
     pub changes: Vec<String>,
+    /// The folder with what was noted down of the run: its journal, the logs of its workers.
+    pub run: PathBuf,
     /// Every record, in order.
     pub records: Vec<Done>,
     /// What happened when, where it was asked for.
@@ -150,6 +157,31 @@ pub enum News {
         /// When, from the start.
         at: Duration,
     },
-    /// A device was given up.
+    /// A device was given up, or something else happened that people should know.
     Changed(String),
+    /// How several devices get on, some times a second.
+    Crew(Vec<DeviceNews>),
+}
+
+/// How one of several devices gets on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DeviceNews {
+    /// What people call it.
+    pub label: String,
+    /// `starting`, `working`, `idle`, `ending`, `quarantined`, `given-up` or `done`.
+    pub state: String,
+    /// Its worker processes.
+    pub workers: u64,
+    /// Records that it has done in this run.
+    pub done: u64,
+    /// Records that are at it.
+    pub under_way: u64,
+    /// Records of the latest batch.
+    pub batch: Option<u64>,
+    /// Records a second, once that is known.
+    pub rate: Option<f64>,
+    /// How often a worker came to grief on it.
+    pub griefs: u64,
+    /// How often it got no work for a while.
+    pub quarantines: u64,
 }

@@ -299,3 +299,52 @@ proptest! {
         prop_assert!(samples.contains_key(&key), "{samples:?}");
     }
 }
+
+#[test]
+fn a_run_that_goes_on_is_told_with_its_devices() {
+    let mut run = Notice::new("results", "nuclei", 96);
+    run.pid = 4242;
+    (run.ok, run.failed, run.skipped) = (40, 2, 7);
+    run.updated = 1_795_170_600_500;
+    let device = |label: &str, workers| DeviceNotice {
+        label: label.into(),
+        workers,
+        ok: 20,
+        failed: 2,
+        batch: workers,
+        rate: Some(1.5),
+        griefs: 3,
+        quarantines: 1,
+        quarantined: true,
+        ..DeviceNotice::default()
+    };
+    run.devices.push(device("cuda:0", Some(2)));
+    let samples = parsed(&metrics(&run)).unwrap();
+    let of_device = |name: &str, more: &str| {
+        let key = format!("{name} pipeline=nuclei pid=4242 device=cuda:0{more}");
+        samples.get(&key).copied()
+    };
+    assert_eq!(of_device("warploom_run_device_workers", ""), Some(2.0));
+    assert_eq!(
+        of_device("warploom_run_device_batch_records", ""),
+        Some(2.0)
+    );
+    assert_eq!(of_device("warploom_run_device_griefs_total", ""), Some(3.0));
+    assert_eq!(of_device("warploom_run_device_quarantined", ""), Some(1.0));
+    let records = "warploom_run_device_records";
+    assert_eq!(of_device(records, " outcome=ok"), Some(20.0));
+    assert_eq!(of_device(records, " outcome=failed"), None);
+    // A file may have both, while it goes on and what it came to.
+    let mut recording = Recording::new("results", "nuclei");
+    recording.record(Record::new("A01").done_at(0, 5));
+    recording.wall = 10;
+    parsed(&(metrics(&run) + &metrics(&recording))).unwrap();
+    // One process has no workers that could come to grief, and knows where records failed.
+    run.devices = vec![device("cpu", None)];
+    let text = metrics(&run);
+    assert!(
+        !text.contains("griefs") && !text.contains("workers"),
+        "{text}"
+    );
+    assert!(text.contains("warploom_run_device_records{pipeline=\"nuclei\",pid=\"4242\",device=\"cpu\",outcome=\"failed\"} 2\n"));
+}

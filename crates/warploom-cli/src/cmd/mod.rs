@@ -7,5 +7,6 @@ pub(crate) mod explain;
 pub(crate) mod ops;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod status;
 pub(crate) mod top;
 pub(crate) mod worker;

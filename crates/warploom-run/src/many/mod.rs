@@ -2,14 +2,14 @@
 
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_core::{BackendId, DeskDevice, DeviceInfo, Registry};
 use warploom_fleet::{
-    Delivery, Fleet, FleetDevice, Incident, Outcome as Ending, Program, Reason, Record as Parcel,
+    Delivery, Fleet, FleetBuilder, FleetDevice, Outcome as Ending, Program, Record as Parcel,
     Rules, Schedule, Stopper,
 };
 use warploom_plan::ExecutionPlan;
@@ -17,13 +17,15 @@ use warploom_plan::ExecutionPlan;
 use crate::attempt::{requests, taken};
 use crate::course::Task;
 use crate::error::RunFailure;
+use crate::folder::{AboutDevice, RunFolder};
 use crate::job::{Job, done_before};
-use crate::journal::{FOLDER, Journal};
-use crate::outcome::{Done, Failure, News, Outcome, Summary};
+use crate::journal::Journal;
+use crate::outcome::{Done, News, Outcome, Summary};
 use crate::recorder::Recorder;
 use crate::rooms::Constants;
 use crate::settings::Settings;
 use crate::station::Orders;
+use crate::tidings::{self, Tidings};
 use crate::unit::units;
 use worker::Told;
 
@@ -109,6 +111,12 @@ impl Job {
             open,
         } = self.books(plan, settings, begun)?;
         let labels: Vec<String> = chosen.iter().map(|(info, _)| info.id.to_string()).collect();
+        let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
+        let items = (open.len() * units(plan).len()) as u64;
+        let staff = staff(crew, registry, settings, &chosen, items)?;
+        let about = self.about(plan, &names, about_devices(&chosen, &staff));
+        let folder = RunFolder::begin(self.output(), about)?;
+        let logs = folder.path().join("logs");
         (settings.listener)(News::Begun {
             records: (tasks.len() + self.input().incomplete.len()) as u64,
             skipped: (tasks.len() - open.len()) as u64,
@@ -117,8 +125,13 @@ impl Job {
         let mut changes = Vec::new();
         let mut interrupted = false;
         if !open.is_empty() {
-            let items = (open.len() * units(plan).len()) as u64;
-            let fleet = self.fleet(crew, registry, settings, &chosen, items)?;
+            let devices = chosen.iter().zip(&staff);
+            let devices: Vec<FleetDevice> = devices
+                .map(|((info, plan), workers)| hired(info, plan, *workers, settings, items))
+                .collect();
+            let hash = &plan.hash;
+            let orders = self.orders(settings, items)?;
+            let fleet = begin(crew, registry, settings, (hash, &orders), devices, &folder)?;
             let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
             let parcels: Result<Vec<Parcel>, _> =
                 bodies.map(|body| body.map(Parcel::new)).collect();
@@ -127,7 +140,7 @@ impl Job {
             })?;
             let sink = |delivery: Delivery<'_>| {
                 let index = open[usize::try_from(delivery.record).unwrap_or(usize::MAX)];
-                let outcome = outcome_of(&delivery, &mut journal)?;
+                let outcome = outcome_of(&delivery, &mut journal, &logs)?;
                 outcomes[index] = outcome.clone();
                 (settings.listener)(News::Ended {
                     index,
@@ -164,12 +177,16 @@ impl Job {
             };
             if let Some(report) = report {
                 interrupted = report.interrupted;
-                changes.extend(report.incidents.iter().map(incident));
+                changes.extend(report.incidents.iter().map(tidings::incident));
             }
         }
         let mut summary = self.summary(plan, outcomes, begun.elapsed(), interrupted, changes);
         summary.device = labels.join(", ");
         summary.faces = labels;
+        if settings.record {
+            summary.recording = Some(self.chronicle(&folder, &open, &summary, begun.elapsed()));
+        }
+        folder.conclude(&mut summary);
         Ok(summary)
     }
 
@@ -232,17 +249,8 @@ impl Job {
         })
     }
 
-    fn fleet(
-        &self,
-        crew: &Crew,
-        registry: &Registry,
-        settings: &Settings,
-        chosen: &[(DeviceInfo, ExecutionPlan)],
-        items: u64,
-    ) -> Result<(Stopper, Fleet), RunFailure> {
-        let foreign = |error: &dyn std::fmt::Display| RunFailure::Foreign {
-            what: error.to_string(),
-        };
+    /// What every worker has to know.
+    fn orders(&self, settings: &Settings, items: u64) -> Result<Vec<u8>, RunFailure> {
         let orders = Orders {
             pipeline: self
                 .text()
@@ -257,47 +265,93 @@ impl Job {
             patience: settings.patience,
             check_races: settings.check_races,
         };
-        let stopper = Stopper::new().map_err(|error| foreign(&error))?;
-        let rules = Rules {
-            schedule: match crew.split {
-                Split::Guided => Schedule::Guided,
-                Split::Balanced => Schedule::Balanced,
-                Split::Ceil => Schedule::Ceil,
-            },
-            silence_limit: settings.patience,
-            ..Rules::default()
-        };
-        // A folder of its own for each run: which records are done is in our list.
-        let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let stamp = stamp.map_or(0, |since| since.as_millis());
-        let folder = self
-            .output()
-            .join(FOLDER)
-            .join(format!("run-{stamp}-{}", std::process::id()));
-        let setup = serde_json::to_vec(&orders).map_err(|error| foreign(&error))?;
-        let desk = registry.desk()?;
-        let mut builder = Fleet::builder(crew.program.clone())
-            .setup(setup)
-            .plan(&chosen[0].1.hash)
-            .folder(folder)
-            .rules(rules)
-            .desk(desk.clone())
-            .stopper(&stopper);
-        for (info, plan) in chosen {
-            let mut device = FleetDevice::of(info);
-            let lent = desk.devices().iter();
-            let lent = lent.clone().find(|one| one.name == plan.device.name);
-            let bytes = taken(plan, settings, items);
-            let fitting = lent.map_or(1, |one| fitting(info, one, bytes));
-            device = device.workers(crew.workers.unwrap_or(fitting));
-            if let Some(request) = requests(plan, settings, items).into_iter().next() {
-                device = device.lease(request);
-            }
-            builder = builder.device(device);
-        }
-        let fleet = builder.build().map_err(|error| foreign(&error))?;
-        Ok((stopper, fleet))
+        serde_json::to_vec(&orders).map_err(|error| foreign(&error))
     }
+}
+
+fn foreign(error: &dyn std::fmt::Display) -> RunFailure {
+    RunFailure::Foreign {
+        what: error.to_string(),
+    }
+}
+
+/// A device with so many workers, and what each of them leases.
+fn hired(
+    info: &DeviceInfo,
+    plan: &ExecutionPlan,
+    workers: usize,
+    settings: &Settings,
+    items: u64,
+) -> FleetDevice {
+    let device = FleetDevice::of(info).workers(workers);
+    match requests(plan, settings, items).into_iter().next() {
+        Some(request) => device.lease(request),
+        None => device,
+    }
+}
+
+/// A fleet that notes down what it does in the folder of the run, and what ends it.
+fn begin(
+    crew: &Crew,
+    registry: &Registry,
+    settings: &Settings,
+    (plan, orders): (&str, &[u8]),
+    devices: Vec<FleetDevice>,
+    run: &RunFolder,
+) -> Result<(Stopper, Fleet), RunFailure> {
+    let stopper = Stopper::new().map_err(|error| foreign(&error))?;
+    let rules = Rules {
+        schedule: match crew.split {
+            Split::Guided => Schedule::Guided,
+            Split::Balanced => Schedule::Balanced,
+            Split::Ceil => Schedule::Ceil,
+        },
+        silence_limit: settings.patience,
+        ..Rules::default()
+    };
+    let tidings = Tidings::new(Arc::clone(&settings.listener));
+    let builder = Fleet::builder(crew.program.clone())
+        .setup(orders)
+        .plan(plan)
+        // A folder of its own for each run: which records are done is in our list.
+        .folder(run.path())
+        .watch(move |snapshot| tidings.hear(snapshot))
+        .rules(rules)
+        .desk(registry.desk()?)
+        .stopper(&stopper);
+    let builder = devices.into_iter().fold(builder, FleetBuilder::device);
+    let fleet = builder.build().map_err(|error| foreign(&error))?;
+    Ok((stopper, fleet))
+}
+
+/// How many workers each device gets.
+fn staff(
+    crew: &Crew,
+    registry: &Registry,
+    settings: &Settings,
+    chosen: &[(DeviceInfo, ExecutionPlan)],
+    items: u64,
+) -> Result<Vec<usize>, RunFailure> {
+    let desk = registry.desk()?;
+    let each = chosen.iter().map(|(info, plan)| {
+        let mut lent = desk.devices().iter();
+        let lent = lent.find(|one| one.name == plan.device.name);
+        let bytes = taken(plan, settings, items);
+        let fitting = lent.map_or(1, |one| fitting(info, one, bytes));
+        crew.workers.unwrap_or(fitting)
+    });
+    Ok(each.collect())
+}
+
+fn about_devices(chosen: &[(DeviceInfo, ExecutionPlan)], staff: &[usize]) -> Vec<AboutDevice> {
+    let devices = chosen.iter().zip(staff);
+    let devices = devices.map(|((info, _), workers)| AboutDevice {
+        label: info.id.to_string(),
+        name: info.name.clone(),
+        id: info.id.to_string(),
+        workers: u32::try_from(*workers).unwrap_or(u32::MAX),
+    });
+    devices.collect()
 }
 
 /// How many workers a device is good for: while one is at the end of its stages another fills the gap, and
@@ -317,7 +371,11 @@ fn fitting(info: &DeviceInfo, lent: &DeskDevice, bytes: u64) -> usize {
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What became of a record; one that is done goes on the list first.
-fn outcome_of(delivery: &Delivery<'_>, journal: &mut Journal) -> Result<Outcome, String> {
+fn outcome_of(
+    delivery: &Delivery<'_>,
+    journal: &mut Journal,
+    logs: &Path,
+) -> Result<Outcome, String> {
     Ok(match delivery.outcome {
         Ending::Ok { .. } => {
             let told: Option<Told> = delivery
@@ -329,32 +387,12 @@ fn outcome_of(delivery: &Delivery<'_>, journal: &mut Journal) -> Result<Outcome,
             }
             Outcome::Ok { files: told.files }
         }
-        Ending::Failed { reason, .. } => Outcome::Failed(match reason {
-            Reason::Work { text } => {
-                serde_json::from_str(text).unwrap_or_else(|_| Failure::new(text))
-            }
-            other => Failure::new(other.to_string()),
-        }),
+        Ending::Failed { reason, .. } => Outcome::Failed(tidings::failure(reason, Some(logs))),
         Ending::NotStarted { .. } => Outcome::NotStarted,
     })
 }
 
-fn incident(incident: &Incident) -> String {
-    match incident {
-        Incident::Grief { device, how } => format!("a worker on {device} came to grief: {how}"),
-        Incident::Quarantined { device, why } => {
-            format!("{device} got no work for a while: {why}")
-        }
-        Incident::Readmitted { device } => format!("{device} works again"),
-        Incident::GivenUp { device, why } => format!("{device} was given up: {why}"),
-        Incident::Undead { pid } => format!("process {pid} was killed and did not die"),
-        Incident::Ceiling { model, batch } => {
-            format!("{model} has room for {batch} records at once")
-        }
-    }
-}
-
 /// Workers may be started elsewhere.
-fn absolute(path: &std::path::Path) -> PathBuf {
+fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

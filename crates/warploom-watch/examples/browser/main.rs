@@ -2,6 +2,7 @@
 //! in the folder. `cargo xtask test --only report` does it with the Chromium it finds.
 
 mod chromium;
+mod fleet;
 mod look;
 mod nuclei;
 mod sample;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         program: program.clone(),
         folder: folder.clone(),
     });
-    let cases: [(&str, Case); 9] = [
+    let cases: [(&str, Case); 10] = [
         ("report_renders_in_light", |place| renders(place, "light")),
         ("report_renders_in_dark", |place| renders(place, "dark")),
         ("report_is_steered_by_keys", keys),
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ("report_compares_pictures", compares),
         ("report_of_hostile_names_does_no_harm", harmless),
         ("report_of_100_000_spans_stays_usable", large),
+        ("report_of_several_devices_has_lanes_for_each", several),
         ("report_of_nothing_is_a_page", empty),
     ];
     let trials = cases.map(|(name, case)| {
@@ -390,6 +392,61 @@ fn large(place: &Place) -> Result<(), Failed> {
         "ready after {ready} ms, at most {slowest} ms a drawing, {took} ms to filter, {size} bytes\n"
     );
     std::fs::write(place.folder.join("large.txt"), figures)?;
+    silent(&mut browser)
+}
+
+/// Lanes of four cards with two workers each, their balance, and what happened to the third.
+fn several(place: &Place) -> Result<(), Failed> {
+    let recording = fleet::run(160);
+    let flaws = recording.flaws();
+    assert!(flaws.is_empty(), "{flaws:?}");
+    assert_eq!((recording.devices.len(), recording.lanes.len()), (4, 8));
+    let mut browser = opened(place, "several", &recording, "light")?;
+    let text = |browser: &mut Chromium, selector: &str| {
+        let told = browser.value(&format!("document.querySelector('{selector}').textContent"))?;
+        Ok::<String, Failed>(told.as_str().unwrap_or_default().to_owned())
+    };
+    let verdict = text(&mut browser, ".verdict")?;
+    assert!(verdict.starts_with("all 960"), "{verdict}");
+    let devices = text(&mut browser, "section[aria-labelledby=devices]")?;
+    for word in [
+        "cuda:0",
+        "cuda:3",
+        "Imbalance",
+        "1 lost",
+        "1 quarantined",
+        "tried again",
+    ] {
+        assert!(devices.contains(word), "{word} in {devices}");
+    }
+    let notes = text(&mut browser, "section.notes")?;
+    for word in [
+        "lost",
+        "retry",
+        "quarantine",
+        "readmitted",
+        "cuda:2",
+        "signal 11",
+    ] {
+        assert!(notes.contains(word), "{word} in {notes}");
+    }
+    // Every lane is drawn, and the slow card's batches are the longest.
+    let height = number(&browser.value("gantt.getBoundingClientRect().height")?);
+    assert!(height > 22.0 * 8.0, "{height} pixels for eight lanes");
+    browser.value("gantt.scrollIntoView({ block: 'center' }), gantt.focus()")?;
+    browser.frame()?;
+    let shot = browser.picture(&place.folder.join("several.png"))?;
+    let (colours, most) = variety(&shot.part(place_of(&mut browser, "#gantt")?));
+    assert!(
+        colours > 1 && most < 0.97,
+        "{colours} colours, {most} alike"
+    );
+    browser.press("n")?;
+    let told = browser.value(TOLD)?;
+    assert!(
+        told.as_str().is_some_and(|told| told.contains("batch")),
+        "{told}"
+    );
     silent(&mut browser)
 }
 

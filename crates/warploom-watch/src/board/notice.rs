@@ -85,6 +85,16 @@ pub struct DeviceNotice {
     pub budget: Option<u64>,
     /// Does it get no work at the moment, because it failed too often?
     pub quarantined: bool,
+    /// What it is about, in a word; empty where nobody says.
+    pub state: String,
+    /// Its worker processes, where it has some of its own.
+    pub workers: Option<u64>,
+    /// Records of its latest batch.
+    pub batch: Option<u64>,
+    /// How often a worker came to grief on it.
+    pub griefs: u64,
+    /// How often it got no work for a while.
+    pub quarantines: u64,
 }
 
 impl Notice {

@@ -2,67 +2,16 @@
 
 use super::Measured;
 use super::family::{Families, Kind, Labels};
-use crate::board::Notice;
+use super::notice::runs;
 use crate::machine::{Machine, MachineDevice};
 
 impl Measured for Machine {
     fn render(&self) -> String {
         let mut families = Families::default();
         devices(self, &mut families);
-        let pids: Vec<String> = self.runs.iter().map(|run| run.pid.to_string()).collect();
-        let of = |number: fn(&Notice) -> Option<f64>| {
-            let runs = self.runs.iter().zip(&pids);
-            let samples = runs.filter_map(|(run, pid)| Some((labels(run, pid), number(run)?)));
-            samples.collect::<Vec<_>>()
-        };
-        let ended = self.runs.iter().zip(&pids).flat_map(|(run, pid)| {
-            let outcomes = [
-                ("ok", run.ok),
-                ("failed", run.failed),
-                ("skipped", run.skipped),
-            ];
-            outcomes.map(|(word, number)| {
-                let mut labels = labels(run, pid);
-                labels.push(("outcome", word));
-                (labels, number as f64)
-            })
-        });
-        families.add(
-            "warploom_run_records",
-            Kind::Gauge,
-            "Records by how they ended so far.",
-            ended,
-        );
-        families.add(
-            "warploom_run_records_asked",
-            Kind::Gauge,
-            "Records there are to do.",
-            of(|run| Some(run.total as f64)),
-        );
-        families.add(
-            "warploom_run_records_per_second",
-            Kind::Gauge,
-            "Records per second, lately.",
-            of(|run| run.rate),
-        );
-        families.add(
-            "warploom_run_bound_records_per_second",
-            Kind::Gauge,
-            "Records per second that the model allows.",
-            of(|run| run.bound),
-        );
-        families.add(
-            "warploom_run_memory_bytes",
-            Kind::Gauge,
-            "Bytes in use on all devices.",
-            of(|run| run.memory().map(|bytes| bytes as f64)),
-        );
+        runs(&self.runs, &mut families);
         families.text()
     }
-}
-
-fn labels<'r>(run: &'r Notice, pid: &'r str) -> Labels<'r> {
-    vec![("pipeline", &run.pipeline), ("pid", pid)]
 }
 
 fn devices(machine: &Machine, families: &mut Families) {

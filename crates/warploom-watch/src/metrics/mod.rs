@@ -1,4 +1,4 @@
-//! Numbers for Prometheus, as text: of a run that ended, or of a machine at one moment.
+//! Numbers for Prometheus, as text: of a run that ended, or of a run or a machine at one moment.
 //!
 //! The format is version 0.0.4 of the text format. Written beside a job it is picked up by the node
 //! exporter's collector of text files: a port to listen on is of no use inside a batch job.
@@ -6,8 +6,10 @@
 
 mod family;
 mod machine;
+mod notice;
 mod run;
 
+use crate::board::Notice;
 use crate::machine::Machine;
 use crate::recording::Recording;
 
@@ -22,9 +24,11 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Recording {}
     impl Sealed for super::Machine {}
+    impl Sealed for super::Notice {}
 }
 
-/// The metrics of a [`Recording`] or a [`Machine`], as Prometheus reads them.
+/// The metrics of a [`Recording`], a [`Notice`] or a [`Machine`], as Prometheus reads them. Those of a notice
+/// and of a recording have different names, so one file may have both.
 ///
 /// ```
 /// use warploom_watch::recording::Record;

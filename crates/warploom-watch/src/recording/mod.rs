@@ -38,6 +38,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+pub use absorb::Part;
 pub use flaw::Flaw;
 pub use item::{
     Bound, Clock, Counter, Device, DeviceNo, Edge, Lane, LaneNo, Mark, Occasion, Place, RecordNo,

@@ -1,11 +1,16 @@
 //! What others see of a run: a notice that `warploom top` shows.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use warploom::run::{News, Outcome};
+use warploom::run::{DeviceNews, News, Outcome};
+use warploom::watch::Recording;
 use warploom::watch::board::{Board, DeviceNotice, Notice, Phase, Pin};
+
+use super::metrics::MetricsFile;
+use crate::report::Problem;
 
 /// How often it is written again.
 const EVERY: Duration = Duration::from_millis(500);
@@ -23,20 +28,39 @@ struct State {
     written: Instant,
     /// When the latest records ended.
     ends: VecDeque<Instant>,
+    metrics: Option<MetricsFile>,
 }
 
 impl Posting {
     /// Puts up a notice. A board that cannot be written is no reason not to run.
-    pub(super) fn new(title: &str, pipeline: &str, total: u64) -> Self {
+    pub(super) fn new(
+        title: &str,
+        pipeline: &str,
+        total: u64,
+        metrics: Option<&Path>,
+    ) -> Result<Self, Problem> {
         let notice = Notice::new(title, pipeline, total);
+        let metrics = metrics.map(|path| MetricsFile::new(path, &notice));
+        let metrics = metrics.transpose()?;
         let pin = Board::default().pin(&notice).ok();
-        Self {
+        Ok(Self {
             state: Mutex::new(State {
                 notice,
                 pin,
                 written: Instant::now(),
                 ends: VecDeque::new(),
+                metrics,
             }),
+        })
+    }
+
+    /// The run is over: its last metrics.
+    pub(super) fn finish(&self, recording: Option<&Recording>) -> Result<(), Problem> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.share();
+        match &state.metrics {
+            Some(metrics) => metrics.finish(&state.notice, recording),
+            None => Ok(()),
         }
     }
 
@@ -75,16 +99,46 @@ impl Posting {
                 let rate = (state.ends.len() - 1) as f64 / since.max(1e-9);
                 state.notice.rate = (since > 0.0).then_some(rate);
             }
+            News::Crew(devices) => state.notice.devices = devices.iter().map(told).collect(),
             _ => {}
         }
+        if is_due {
+            state.share();
+        }
+        if let Some(metrics) = &mut state.metrics {
+            metrics.update(&state.notice);
+        }
         if is_due && let Some(pin) = &mut state.pin {
-            if let Some(device) = state.notice.devices.first_mut() {
-                (device.ok, device.failed) = (state.notice.ok, state.notice.failed);
-                device.rate = state.notice.rate;
-            }
             state.written = Instant::now();
             // The last notice stays up when this one cannot be written.
             let _ = pin.update(&state.notice);
         }
+    }
+}
+
+impl State {
+    /// What one process does it does on its only device.
+    fn share(&mut self) {
+        if let [device] = &mut self.notice.devices[..]
+            && device.workers.is_none()
+        {
+            (device.ok, device.failed) = (self.notice.ok, self.notice.failed);
+            device.rate = self.notice.rate;
+        }
+    }
+}
+
+fn told(news: &DeviceNews) -> DeviceNotice {
+    DeviceNotice {
+        label: news.label.clone(),
+        ok: news.done,
+        rate: news.rate,
+        quarantined: news.state == "quarantined",
+        state: news.state.clone(),
+        workers: Some(news.workers),
+        batch: news.batch,
+        griefs: news.griefs,
+        quarantines: news.quarantines,
+        ..DeviceNotice::default()
     }
 }

@@ -12,12 +12,6 @@ pub(super) fn crew(args: &args::Run, status: &Status) -> Result<Option<Crew>, Pr
     if args.devices.is_empty() {
         return Ok(None);
     }
-    if args.trace.is_some() || args.report.is_some() {
-        return Err(Problem::usage(
-            "traces and reports are of one device",
-            "leave out `--trace` and `--report`, or run on one `--device`",
-        ));
-    }
     let mut names = Vec::new();
     for name in &args.devices {
         if name == "all" {

@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use warploom::CancelToken;
 
-use crate::report::{Problem, remark};
+use crate::report::Problem;
 
-/// Calls `token` off at the first interrupt, and ends the process at the second.
-pub(super) fn watch(token: &CancelToken) -> Result<(), Problem> {
+/// Calls `token` off at the first interrupt, which is `told`, and ends the process at the second.
+pub(super) fn watch(token: &CancelToken, told: impl Fn() + Send + 'static) -> Result<(), Problem> {
     let token = token.clone();
     let asked = AtomicBool::new(false);
     let handler = move || {
         if asked.swap(true, Ordering::SeqCst) {
             end();
         }
-        remark("interrupted: what is begun is finished; once more to end at once");
+        told();
         token.cancel();
     };
     ctrlc::set_handler(handler)

@@ -3,6 +3,7 @@
 mod board;
 mod fleet;
 mod interrupt;
+mod metrics;
 mod progress;
 
 use std::fmt::Write as _;
@@ -21,6 +22,7 @@ use warploom::{CancelToken, Registry};
 use crate::args;
 use crate::calibration;
 use crate::cmd::plan::{bytes, read, refuse};
+use crate::cmd::status::text::quoted;
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
@@ -77,7 +79,7 @@ fn work(
     let registry = Registry::linked();
     let status = registry.initialize(&settings::backends(environment)?)?;
     let cancel = CancelToken::new();
-    let progress = Arc::new(Progress::new(!args.quiet));
+    let progress = Arc::new(Progress::new(args));
     let mut settings = settings_of(args, &cancel)?;
     let known = calibration::known(environment, args.calibration.as_deref())?;
     settings.plan.calibration = known.speeds(&status.survey);
@@ -85,15 +87,19 @@ fn work(
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));
     }
-    interrupt::watch(&cancel)?;
-    let title = args.output.display().to_string();
-    let posting = Posting::new(&title, job.name(), job.input().records.len() as u64);
+    let crew = fleet::crew(args, &status)?;
     let bar = Arc::clone(&progress);
+    interrupt::watch(&cancel, move || bar.interrupted())?;
+    let title = args.output.display().to_string();
+    let total = job.input().records.len() as u64;
+    let posting = Posting::new(&title, job.name(), total, args.metrics.as_deref())?;
+    let posting = Arc::new(posting);
+    let (bar, board) = (Arc::clone(&progress), Arc::clone(&posting));
     settings.listener = Arc::new(move |news| {
         bar.hear(&news);
-        posting.hear(&news);
+        board.hear(&news);
     });
-    let summary = match fleet::crew(args, &status)? {
+    let summary = match crew {
         Some(crew) => job.run_on(&crew, &registry, &settings),
         None => job.run(&registry, &settings),
     };
@@ -102,7 +108,8 @@ fn work(
     if let Some(recording) = &summary.recording {
         keep(args, recording)?;
     }
-    Ok(tell(args, &summary))
+    posting.finish(summary.recording.as_ref())?;
+    Ok(tell(args, &summary, &progress))
 }
 
 fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Problem> {
@@ -172,8 +179,27 @@ fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {
 }
 
 /// What became of it all; the exit code is the contract's.
-fn tell(args: &args::Run, summary: &Summary) -> ExitCode {
-    for change in &summary.changes {
+fn tell(args: &args::Run, summary: &Summary, progress: &Progress) -> ExitCode {
+    if !progress.conclude(summary) {
+        remarks(summary, progress);
+    }
+    let written = if args.json {
+        output::json(summary)
+    } else {
+        output::text(&lines(summary))
+    };
+    if summary.interrupted {
+        ExitCode::from(130)
+    } else if summary.is_ok() {
+        written
+    } else {
+        ExitCode::from(3)
+    }
+}
+
+/// What people should know beside the numbers.
+fn remarks(summary: &Summary, progress: &Progress) {
+    for change in progress.untold(&summary.changes) {
         remark(format_args!("warning: {change}"));
     }
     let failed = summary
@@ -188,7 +214,9 @@ fn tell(args: &args::Run, summary: &Summary) -> ExitCode {
             .code
             .as_ref()
             .map_or_else(String::new, |code| format!("[{code}]"));
-        remark(format_args!("failed{code}: {record}: {}", failure.reason));
+        let quoted = quoted(failure.log.as_deref());
+        let reason = format!("failed{code}: {record}: {}\n{quoted}", failure.reason);
+        remark(reason.trim_end());
         if let Some(help) = &failure.help {
             remark(format_args!("  = help: {help}"));
         }
@@ -196,18 +224,6 @@ fn tell(args: &args::Run, summary: &Summary) -> ExitCode {
     let more = failed.count().saturating_sub(TOLD);
     if more > 0 {
         remark(format_args!("and {more} more, all of which `--json` lists"));
-    }
-    let written = if args.json {
-        output::json(summary)
-    } else {
-        output::text(&lines(summary))
-    };
-    if summary.interrupted {
-        ExitCode::from(130)
-    } else if summary.is_ok() {
-        written
-    } else {
-        ExitCode::from(3)
     }
 }
 

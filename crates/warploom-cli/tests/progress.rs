@@ -1,0 +1,218 @@
+//! What `warploom run` shows while it runs: bars, lines, events, metrics; and what it leaves of several
+//! devices: traces, reports, logs.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what is meant"
+)]
+
+mod plate;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use plate::Bench;
+
+const CREW: [&str; 4] = ["--devices", "cpu:0", "--workers-per-device", "2"];
+
+/// Each way to run: in one process, and with workers.
+fn ways<'a>(out: &'a [&'a str; 2], more: &[&'a str]) -> [Vec<&'a str>; 2] {
+    let one = [&["-o", out[0]][..], more].concat();
+    let many = [&["-o", out[1]][..], &CREW[..], more].concat();
+    [one, many]
+}
+
+#[test]
+fn events_are_one_json_value_a_line_and_account_for_every_record() {
+    let bench = Bench::new(9);
+    let cut = fs::read(bench.input(3)).unwrap();
+    fs::write(bench.input(3), &cut[..cut.len() - 9]).unwrap();
+    for args in ways(&["one", "many"], &["--progress", "json"]) {
+        let (code, _, stderr) = bench.run(&args);
+        assert_eq!(code, 3, "{stderr}");
+        let events: Vec<Value> = stderr
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+            .collect();
+        assert!(events.iter().all(|event| event["at"].as_u64() > Some(0)));
+        assert_eq!(events[0]["event"], "begun");
+        assert_eq!(events[0]["records"], 9);
+        let last = events.last().unwrap();
+        assert_eq!(last["event"], "finished");
+        assert_eq!(
+            (&last["tally"]["ok"], &last["tally"]["failed"]),
+            (&8.into(), &1.into())
+        );
+        let ended: Vec<&Value> = events
+            .iter()
+            .filter(|event| event["event"] == "ended")
+            .collect();
+        let names: BTreeSet<&str> = ended
+            .iter()
+            .map(|event| event["record"].as_str().unwrap())
+            .collect();
+        assert_eq!((ended.len(), names.len()), (9, 9));
+        let failed = ended
+            .iter()
+            .find(|event| event["outcome"] == "failed")
+            .unwrap();
+        assert_eq!(
+            (&failed["record"], &failed["code"]),
+            (&"s003".into(), &"WL0706".into())
+        );
+        assert_eq!(failed["index"], 3);
+    }
+}
+
+#[test]
+fn quiet_is_quiet_and_excludes_progress() {
+    let bench = Bench::new(3);
+    for how in [
+        &["-q"][..],
+        &["--progress", "none"],
+        &["--progress", "lines"],
+    ] {
+        for args in ways(&["one", "many"], how) {
+            let (code, _, stderr) = bench.run(&args);
+            // Lines come every ten seconds; it would have to take longer than that.
+            assert_eq!(
+                (code, stderr.lines().any(|line| line.contains("warning"))),
+                (0, false)
+            );
+        }
+    }
+    let (code, _, stderr) = bench.run(&["-o", "out", "-q", "--progress", "json"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("cannot be used with"), "{stderr}");
+}
+
+#[test]
+fn a_terminal_shows_a_bar_for_each_device_and_one_for_all() {
+    let bench = Bench::new(30);
+    let program = env!("CARGO_BIN_EXE_warploom");
+    let run = |more: &str| {
+        let line = format!("stty cols 100; '{program}' run spots.toml -i images -o out {more}");
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("WARPLOOM_CPU_ONLY", "1")
+            .env("TERM", "xterm-256color")
+            .current_dir(bench.folder.path())
+            .output()
+            .expect("`script` makes a terminal");
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let seen = run("--devices cpu:0");
+    // The device's own bar, and the total below it.
+    assert!(seen.contains("cpu:0 "), "{seen:?}");
+    assert!(seen.contains("total "), "{seen:?}");
+    assert!(seen.contains("/30"), "{seen:?}");
+    let states = ["starting", "working", "idle", "ending", "done"];
+    assert!(states.iter().any(|state| seen.contains(state)), "{seen:?}");
+    assert!(seen.contains("30 records: 30 ok in "), "{seen:?}");
+    let quiet = run("--devices cpu:0 -q");
+    assert!(!quiet.contains("total "), "{quiet:?}");
+}
+
+#[test]
+fn metrics_are_kept_in_a_file_that_is_whole() {
+    let bench = Bench::new(6);
+    let cut = fs::read(bench.input(3)).unwrap();
+    fs::write(bench.input(3), &cut[..cut.len() - 9]).unwrap();
+    for args in ways(&["one", "many"], &["--metrics", "run.prom", "-q"]) {
+        let (code, _, stderr) = bench.run(&args);
+        assert_eq!(code, 3, "{stderr}");
+        let text = fs::read_to_string(bench.path("run.prom")).unwrap();
+        let number = |name: &str, labels: &[&str]| {
+            let line = text.lines().find(|line| {
+                line.starts_with(name) && labels.iter().all(|label| line.contains(label))
+            });
+            let line = line.unwrap_or_else(|| panic!("{name} {labels:?} in {text}"));
+            line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+        };
+        let is = |name: &str, labels: &[&str], wanted: f64| {
+            let found = number(name, labels);
+            assert!((found - wanted).abs() < 1e-9, "{name} {labels:?}: {found}");
+        };
+        is(
+            "warploom_run_records{",
+            &["outcome=\"ok\"", "pipeline=\"spots\""],
+            5.0,
+        );
+        is("warploom_run_records{", &["outcome=\"failed\""], 1.0);
+        is("warploom_run_records_asked{", &[], 6.0);
+        is(
+            "warploom_run_device_records{",
+            &["device=\"cpu", "outcome=\"ok\""],
+            5.0,
+        );
+        // Every family is described once, and its samples follow.
+        let types: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("# TYPE "))
+            .collect();
+        let once: BTreeSet<&&str> = types.iter().collect();
+        assert_eq!(types.len(), once.len(), "{text}");
+        assert!(text.contains("warploom_run_device_griefs_total") == args.contains(&"--devices"));
+        let parts = fs::read_dir(bench.folder.path()).unwrap();
+        let mut parts = parts.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(!parts.any(|name| name.contains(".part")));
+    }
+    let (code, _, stderr) = bench.run(&["-o", "out", "--metrics", "no/folder/run.prom"]);
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("cannot write metrics to no/folder/run.prom"),
+        "{stderr}"
+    );
+    assert!(!bench.path("out").exists(), "nothing ran");
+}
+
+#[test]
+fn traces_reports_and_logs_of_several_devices() {
+    let bench = Bench::new(20);
+    let args = [
+        "-o",
+        "out",
+        "--report",
+        "r.html",
+        "--trace",
+        "t.json",
+        "--metrics",
+        "m.prom",
+        "-q",
+    ];
+    let (code, _, stderr) = bench.run(&[&args[..], &CREW[..]].concat());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let trace: Value = serde_json::from_slice(&fs::read(bench.path("t.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let batches = events
+        .iter()
+        .filter(|event| event["name"] == "batch" && event["ph"] == "X");
+    assert!(batches.count() > 0);
+    let page = fs::read_to_string(bench.path("r.html")).unwrap();
+    for wanted in ["all 20 records ok", "cpu:0", "worker 1", "worker 2"] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    let text = fs::read_to_string(bench.path("m.prom")).unwrap();
+    assert!(
+        text.contains("warploom_device_records{pipeline=\"spots\",device=\"cpu:0\"} 20"),
+        "{text}"
+    );
+    // Each worker has a log of its own.
+    let mut runs = fs::read_dir(bench.path("out/.warploom")).unwrap();
+    let run = runs.find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.is_dir().then_some(path)
+    });
+    for slot in 0..2 {
+        assert!(
+            run.as_ref()
+                .unwrap()
+                .join(format!("logs/slot-{slot}.log"))
+                .is_file()
+        );
+    }
+}

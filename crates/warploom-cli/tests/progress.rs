@@ -192,6 +192,13 @@ fn traces_reports_and_logs_of_several_devices() {
         .iter()
         .filter(|event| event["name"] == "batch" && event["ph"] == "X");
     assert!(batches.count() > 0);
+    // What the workers recorded of their stages is there, too.
+    for stage in ["read", "write"] {
+        let spans = events
+            .iter()
+            .filter(|event| event["name"] == stage && event["ph"] == "X");
+        assert!(spans.count() > 0, "{stage}");
+    }
     let page = fs::read_to_string(bench.path("r.html")).unwrap();
     for wanted in ["all 20 records ok", "cpu:0", "worker 1", "worker 2"] {
         assert!(page.contains(wanted), "{wanted}");

@@ -11,6 +11,7 @@ use warploom_watch::recording::{
 };
 
 use crate::folder::{About, RunFolder};
+use crate::gathering::gather;
 use crate::job::Job;
 use crate::outcome::{Outcome, Summary};
 use crate::tidings::failure;
@@ -29,7 +30,10 @@ impl Job {
         // A run that had nothing to do has no journal.
         let entries = journal::read(&folder.path().join("journal")).unwrap_or_default();
         let wall = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        Chronicle::new(&title, folder.about(), open, summary).read(&entries, wall)
+        let chronicle = Chronicle::new(&title, folder.about(), open, summary);
+        let mut recording = chronicle.read(&entries, wall);
+        gather(folder.path(), folder.about(), &mut recording);
+        recording
     }
 }
 

@@ -5,7 +5,7 @@
 //! OUT/.warploom/run-TIME-PID/          one run, which alone writes here
 //!   about.json        what it is of; locked by its process for as long as that lives
 //!   outcomes.jsonl    what became of each record, a line as each ends; runs of one process
-//!   plan journal logs/ recordings/     of the fleet; runs on several devices
+//!   plan journal logs/ recordings/   of the fleet and its workers; runs on several devices
 //!   ended.json        how it ended; not there while it goes on, or when its process was killed
 //! ```
 

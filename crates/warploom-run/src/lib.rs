@@ -33,6 +33,8 @@ mod crew_status;
 mod errand;
 mod error;
 mod folder;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+mod gathering;
 mod input;
 mod job;
 mod journal;

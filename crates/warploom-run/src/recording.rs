@@ -8,13 +8,14 @@ use warploom_sched::{Plan, Summary as Schedule};
 use warploom_watch::Recording;
 use warploom_watch::recording::{
     Bound, Counter, Device, DeviceNo, Edge, Lane, LaneNo, Mark, Occasion, Outcome as Ending, Place,
-    Record, RecordNo, Span, Thumbnail, Unit,
+    Record, RecordNo, Sample, Span, Thumbnail, Unit,
 };
 
 use crate::course::Course;
 use crate::job::Job;
 use crate::outcome::{Outcome, Summary};
 use crate::recorder::Sights;
+use crate::unit::units;
 
 /// What the schedule of an attempt said and came to.
 #[derive(Debug)]
@@ -122,21 +123,7 @@ impl Recorded {
             }
         }
         let units = course.units.len() as u64;
-        let mut lanes: Vec<(String, LaneNo)> = Vec::new();
-        for (stage, queue) in trail.iter().flat_map(|trail| &trail.stages) {
-            let (name, place) = match queue {
-                Some(queue) => (queue, Place::Queue(device)),
-                None => (stage, Place::Host(device)),
-            };
-            recording.stage(stage);
-            let known = recording
-                .lanes
-                .iter()
-                .position(|lane| lane.place == place && lane.name == *name);
-            let lane = known.map(LaneNo::at);
-            let lane = lane.unwrap_or_else(|| recording.lane(Lane::new(name, place)));
-            lanes.push((stage.clone(), lane));
-        }
+        let lanes = lanes(recording, device, trail.as_ref());
         let mut last = 0;
         for seen in &sights.spans {
             let lane = lanes.iter().find(|(stage, _)| stage == seen.stage);
@@ -167,37 +154,7 @@ impl Recorded {
             });
         }
         self.generations += last;
-        let pool = course
-            .plan
-            .memory
-            .pools
-            .iter()
-            .find(|pool| card.faces.contains(&pool.device));
-        recording.counters.push(Counter {
-            name: "memory".to_owned(),
-            unit: Unit::Bytes,
-            device: Some(device),
-            budget: pool
-                .and_then(|pool| pool.budget)
-                .map(|budget| budget as f64),
-            samples: sights.memory,
-        });
-        let Some(trail) = trail else {
-            return;
-        };
-        recording
-            .edges
-            .extend(trail.edges.into_iter().map(|edge| Edge {
-                device: Some(device),
-                ..edge
-            }));
-        if let Some((rate, limit)) = trail.bound {
-            recording.bounds.push(Bound {
-                device: Some(device),
-                records_per_second: rate * trail.batch as f64 / units.max(1) as f64,
-                limit,
-            });
-        }
+        account(recording, device, &course.plan, sights.memory, trail);
     }
 
     /// A device was given up.
@@ -249,4 +206,95 @@ impl Recorded {
         recording.wall = recording.wall.max(late.unwrap_or(0));
         Some(recording)
     }
+}
+
+/// The lanes of stages, in their order; those that are new are added.
+fn lanes(
+    recording: &mut Recording,
+    device: DeviceNo,
+    trail: Option<&Trail>,
+) -> Vec<(String, LaneNo)> {
+    let mut lanes: Vec<(String, LaneNo)> = Vec::new();
+    for (stage, queue) in trail.iter().flat_map(|trail| &trail.stages) {
+        let (name, place) = match queue {
+            Some(queue) => (queue, Place::Queue(device)),
+            None => (stage, Place::Host(device)),
+        };
+        recording.stage(stage);
+        let known = recording
+            .lanes
+            .iter()
+            .position(|lane| lane.place == place && lane.name == *name);
+        let lane = known.map(LaneNo::at);
+        let lane = lane.unwrap_or_else(|| recording.lane(Lane::new(name, place)));
+        lanes.push((stage.clone(), lane));
+    }
+    lanes
+}
+
+/// Memory over time, what was waited for, and how fast it could have been.
+fn account(
+    recording: &mut Recording,
+    device: DeviceNo,
+    plan: &ExecutionPlan,
+    samples: Vec<Sample>,
+    trail: Option<Trail>,
+) {
+    let mut pools = plan.memory.pools.iter();
+    let pool = pools.find(|pool| plan.device.faces.contains(&pool.device));
+    recording.counters.push(Counter {
+        name: "memory".to_owned(),
+        unit: Unit::Bytes,
+        device: Some(device),
+        budget: pool
+            .and_then(|pool| pool.budget)
+            .map(|budget| budget as f64),
+        samples,
+    });
+    let Some(trail) = trail else {
+        return;
+    };
+    recording
+        .edges
+        .extend(trail.edges.into_iter().map(|edge| Edge {
+            device: Some(device),
+            ..edge
+        }));
+    if let Some((rate, limit)) = trail.bound {
+        let units = units(plan).len().max(1) as f64;
+        recording.bounds.push(Bound {
+            device: Some(device),
+            records_per_second: rate * trail.batch as f64 / units,
+            limit,
+        });
+    }
+}
+
+/// What the stages of a worker did. Which records they worked on its coordinator knows.
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+pub(crate) fn of_stages(plan: &ExecutionPlan, sights: Sights, trail: Trail) -> Recording {
+    let mut recording = Recording::default();
+    let device = recording.device(Device::new(&plan.device.name, &plan.device.label));
+    let lanes = lanes(&mut recording, device, Some(&trail));
+    for seen in &sights.spans {
+        let lane = lanes.iter().find(|(stage, _)| stage == seen.stage);
+        let Some((_, lane)) = lane else {
+            continue;
+        };
+        let (lane, stage) = (*lane, recording.stage(seen.stage));
+        recording.spans.push(Span {
+            lane,
+            stage,
+            generation: seen.batch.generation,
+            first: RecordNo(0),
+            count: 0,
+            begin: nanos(seen.begin),
+            end: nanos(seen.end),
+            clock: seen.clock,
+        });
+    }
+    account(&mut recording, device, plan, sights.memory, Some(trail));
+    let ends = recording.spans.iter().map(|span| span.end);
+    recording.wall = ends.max().unwrap_or(0);
+    recording
 }

@@ -14,11 +14,13 @@ use crate::agenda::Agenda;
 use crate::attempt::{start, taken};
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
+use crate::gathering;
 use crate::input::sources;
 use crate::journal::{Keeper, Line};
 use crate::outcome::{News, Outcome};
 use crate::recipe;
 use crate::recorder::Recorder;
+use crate::recording::{Trail, of_stages};
 use crate::rooms::{Constants, Faces};
 use crate::settings::Settings;
 use crate::tasks::tasks;
@@ -39,6 +41,9 @@ pub(crate) struct Orders {
     pub(crate) items: u64,
     pub(crate) patience: Duration,
     pub(crate) check_races: bool,
+    /// Where workers keep what they record of their stages, if somebody wants to know: a folder, and for
+    /// one worker a file in it.
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// A device with its programs, ready for records.
@@ -167,7 +172,7 @@ impl Station {
 
     /// Where courses go that its stages are to work through.
     pub(crate) fn agenda(&self) -> Arc<Agenda> {
-        let recorder = Recorder::new(Instant::now(), false, 0);
+        let recorder = Recorder::new(Instant::now(), self.orders.record.is_some(), 0);
         let output = self.orders.output.clone();
         let items = self.orders.items;
         Arc::new(Agenda::stream(&self.plan, recorder, output, items))
@@ -185,7 +190,7 @@ impl Station {
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = start(agenda, &keeper, &self.constants, devices, &settings);
         drop(settings);
-        let (mut stages, _, batch) = begun.inspect_err(|_| agenda.close(true))?;
+        let (mut stages, plan, batch) = begun.inspect_err(|_| agenda.close(true))?;
         let ended = loop {
             match stages.turn() {
                 // Whoever reads may be waiting for more to do.
@@ -196,10 +201,26 @@ impl Station {
             }
         };
         agenda.close(true);
+        let trail = Trail::new(&plan, stages.summary(), batch);
+        // What the device did is known when its queues were waited for.
+        drop(stages);
+        self.keep(&agenda.recorder, trail);
         if ended.as_ref().is_err_and(RunFailure::is_lack_of_memory) {
             self.shrink(batch);
         }
         ended
+    }
+
+    /// Keeps what its stages did, if somebody wants to know.
+    fn keep(&self, recorder: &Recorder, trail: Trail) {
+        let Some(path) = &self.orders.record else {
+            return;
+        };
+        let recording = of_stages(&self.plan, recorder.take(), trail);
+        // A report without it is still a report.
+        if let Err(error) = gathering::keep(path, recording, recorder.now()) {
+            tracing::warn!(%error, "what the stages did cannot be kept");
+        }
     }
 
     /// There was no room for generations of so many units: the next ones are smaller.

@@ -18,6 +18,7 @@ use crate::attempt::{requests, taken};
 use crate::course::Task;
 use crate::error::RunFailure;
 use crate::folder::{AboutDevice, RunFolder};
+use crate::gathering::RECORDINGS;
 use crate::job::{Job, done_before};
 use crate::journal::Journal;
 use crate::outcome::{Done, News, Outcome, Summary};
@@ -130,7 +131,7 @@ impl Job {
                 .map(|((info, plan), workers)| hired(info, plan, *workers, settings, items))
                 .collect();
             let hash = &plan.hash;
-            let orders = self.orders(settings, items)?;
+            let orders = self.orders(settings, items, &folder)?;
             let fleet = begin(crew, registry, settings, (hash, &orders), devices, &folder)?;
             let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
             let parcels: Result<Vec<Parcel>, _> =
@@ -250,7 +251,13 @@ impl Job {
     }
 
     /// What every worker has to know.
-    fn orders(&self, settings: &Settings, items: u64) -> Result<Vec<u8>, RunFailure> {
+    fn orders(
+        &self,
+        settings: &Settings,
+        items: u64,
+        run: &RunFolder,
+    ) -> Result<Vec<u8>, RunFailure> {
+        let recordings = absolute(&run.path().join(RECORDINGS));
         let orders = Orders {
             pipeline: self
                 .text()
@@ -264,6 +271,7 @@ impl Job {
             items,
             patience: settings.patience,
             check_races: settings.check_races,
+            record: settings.record.then_some(recordings),
         };
         serde_json::to_vec(&orders).map_err(|error| foreign(&error))
     }

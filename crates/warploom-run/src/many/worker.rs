@@ -15,6 +15,7 @@ use warploom_sched::{RunError, StageError};
 use crate::agenda::Agenda;
 use crate::course::Task;
 use crate::error::RunFailure;
+use crate::gathering;
 use crate::journal::Line;
 use crate::outcome::Outcome;
 use crate::station::{Ended, Orders, Station};
@@ -37,7 +38,9 @@ pub(super) struct PipelineWork {
 impl Work for PipelineWork {
     fn init(assigned: &Assigned) -> Result<Self, Refusal> {
         let failed = |error: &dyn std::fmt::Display| Refusal::Failed(error.to_string());
-        let orders: Orders = serde_json::from_slice(&assigned.setup).map_err(|e| failed(&e))?;
+        let mut orders: Orders = serde_json::from_slice(&assigned.setup).map_err(|e| failed(&e))?;
+        let own = gathering::file_name(assigned.slot);
+        orders.record = orders.record.map(|folder| folder.join(own));
         let registry = Registry::linked();
         let mut options = warploom_core::Options::default();
         // Nothing but the device's own driver is touched, and the processor, whose memory all use.

@@ -121,6 +121,20 @@ arg_from!(Slice(Slice), U32(u32), I32(i32), F32(f32), F64(f64));
 ///
 /// Calls on one queue take effect in order. Order between queues exists only through events.
 /// Accesses that no event orders may see stale or mixed bytes, never undefined behaviour.
+///
+/// # After a failure
+/// - A *call* that answers an error was not queued. What was queued before it is as it was; a refused
+///   call ([`UsageError`](crate::UsageError)) leaves the queue as usable as before.
+/// - When queued *work* fails, what this queue did before it stays done. Every event recorded
+///   after it on this queue is that error, for good. Later work of this queue may or may not run,
+///   what it writes means nothing, and later calls may answer the error at once: such a queue is
+///   not repaired but dropped, which ends in time like any drop.
+/// - Other queues, and queues made later, are not harmed, unless the error says that the device is
+///   lost.
+/// - A queue that waits for an event that failed never hangs over it. Whether `wait` refuses, or
+///   later work fails with it, or runs on whatever bytes are there, is not said: not every driver
+///   passes failures on. So whoever hands out a result asks the events of all work that
+///   it came from, and not of the last alone.
 pub trait Queue: Any + fmt::Debug + Send {
     /// Writes `src`; it is free for reuse on return. Any byte offset and length is allowed.
     fn upload(&mut self, src: &[u8], dst: &Slice) -> Result<()>;

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use graphs::{ENCODER, Encoder, ms, random};
+use rstest::rstest;
 use warploom_core::{CancelToken, CheckedDevice, GpuBackend, QueueClass, Space};
 use warploom_sched::{
-    DRIVER, Options, Payloads, Pipeline, Plan, Resource, RunError, RunOptions, Stage, StageGraph,
-    StageId, Threads, plan,
+    DRIVER, Options, Payloads, Pipeline, Plan, Replicas, Resource, RunError, RunOptions, Stage,
+    StageGraph, StageId, Threads, plan,
 };
 use warploom_testkit::{FakeBackend, FakeDevice};
 use world::{Script, run_seeded};
@@ -249,4 +250,45 @@ fn eight_runs_deliver_the_same() {
     for _ in 0..7 {
         assert_eq!(run(&plan, &device, 20), first);
     }
+}
+
+#[rstest]
+#[case(1, 7)]
+#[case(2, 7)]
+#[case(3, 12)]
+#[case(4, 2)]
+fn replicas_do_each_record_once(#[case] count: usize, #[case] records: u64) {
+    let mut graph = StageGraph::new();
+    let between = graph.resource(Resource::new("between", Space::Pinned, 64));
+    let make = graph.stage(Stage::host("make").writes(between));
+    let take = graph.stage(Stage::host("take").reads(between));
+    let replicas = Replicas::new(&graph, count);
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let mut payloads = Payloads::new();
+    for replica in 0..count {
+        let own = replicas.resource(replica, between);
+        let of = replicas.clone();
+        let made = replicas.stage(replica, make);
+        payloads = payloads.host(made, move |turn| match of.record(replica, turn.batch()) {
+            Some(record) => turn.write(own, |bytes| bytes.fill(record.to_le_bytes()[0])),
+            None => Ok(()),
+        });
+        let (of, taken) = (replicas.clone(), Arc::clone(&taken));
+        payloads = payloads.host(replicas.stage(replica, take), move |turn| {
+            match of.record(replica, turn.batch()) {
+                Some(record) => turn.read(own, |bytes| {
+                    taken.lock().unwrap().push((record, bytes[63]));
+                }),
+                None => Ok(()),
+            }
+        });
+    }
+    let plan = plan(replicas.graph(), &Options::default()).unwrap();
+    let options = RunOptions::of(records, count as u64);
+    let mut run = Pipeline::start(&plan, &fake(), payloads, Threads::new(), options).unwrap();
+    assert_eq!(run.run().unwrap().records, records);
+    let mut taken = taken.lock().unwrap().clone();
+    taken.sort_unstable();
+    let wanted: Vec<(u64, u8)> = (0..records).zip(0..).collect();
+    assert_eq!(taken, wanted);
 }

@@ -129,6 +129,8 @@ pub struct Stage {
     pub accesses: Vec<Access>,
     /// How long one generation takes; zero when nobody knows.
     pub time: Duration,
+    /// On how many threads of the host it works at once, if it runs there.
+    pub threads: u32,
 }
 
 impl Stage {
@@ -138,6 +140,7 @@ impl Stage {
             place,
             accesses: Vec::new(),
             time: Duration::ZERO,
+            threads: 1,
         }
     }
 
@@ -163,6 +166,12 @@ impl Stage {
     #[must_use]
     pub fn taking(self, time: Duration) -> Self {
         Self { time, ..self }
+    }
+
+    /// The same, working on so many threads of the host at once.
+    #[must_use]
+    pub fn on_threads(self, threads: u32) -> Self {
+        Self { threads, ..self }
     }
 
     fn with(mut self, resource: ResourceId, how: How) -> Self {

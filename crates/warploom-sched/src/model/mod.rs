@@ -12,6 +12,7 @@ mod graph;
 mod marked;
 mod plan;
 mod queues;
+mod replicas;
 mod shape;
 #[cfg(test)]
 mod trials;
@@ -29,4 +30,5 @@ pub use graph::{
 };
 pub use plan::{Budget, Memory, Options, Plan, plan};
 pub use queues::PlannedQueue;
+pub use replicas::Replicas;
 pub use shape::Shape;

@@ -23,6 +23,9 @@ cases! { Device "event":
     outlives_queue_and_device = "An event is a handle of its own.";
     failed_work_is_an_error_for_good = "When the work before it failed, it is an error and stays one.";
     failed_work_harms_no_other_queue = "A failed kernel fails its own queue's events.";
+    failed_work_fails_all_that_follows = "Every event recorded after failed work on its queue is an error, for good.";
+    failed_work_leaves_what_was_done = "When work fails, what its queue did before it stays done.";
+    failed_work_hangs_no_other_queue = "A queue that waits for an event that failed never hangs over it.";
 }
 
 fn comes_without_being_waited_for(rig: &Rig) -> Verdict {
@@ -300,4 +303,61 @@ fn failed_work_harms_no_other_queue(rig: &Rig) -> Verdict {
         &content::<u8>(&mut fresh, &slice)?,
         &[6; 100],
     )
+}
+
+fn failed_work_fails_all_that_follows(rig: &Rig) -> Verdict {
+    let mut queue = rig.queue()?;
+    let slice = rig.holding(&mut queue, &[1u8; 64])?;
+    let first = failed(rig, &mut queue)?;
+    for _ in 0..3 {
+        // Refusing right away is as good.
+        let more = queue.upload(&[2; 64], &slice);
+        let later = more.and_then(|()| queue.record());
+        let outcome = later.and_then(|event| event.wait(Some(PATIENCE)));
+        match outcome {
+            Ok(()) => return Err(Stop::fail("work after failed work counts as done")),
+            Err(DeviceError::Timeout { .. }) => {
+                return Err(Stop::fail("an event after failed work is never reached"));
+            }
+            Err(_) => {}
+        }
+        ensure!(
+            first.is_done().is_err(),
+            "an event that failed is fine after later calls"
+        );
+    }
+    Ok(())
+}
+
+fn failed_work_leaves_what_was_done(rig: &Rig) -> Verdict {
+    let [mut bad, mut good] = rig.queues()?;
+    let slice = rig.holding(&mut bad, &[7u8; 100])?;
+    let before = bad.record()?;
+    let after = failed(rig, &mut bad)?;
+    ensure!(
+        after.wait(Some(PATIENCE)).is_err(),
+        "failed work counts as done"
+    );
+    done(&before)?;
+    ensure!(before.is_done()?, "what was done before is not done");
+    same(
+        "bytes from before a failure",
+        &content::<u8>(&mut good, &slice)?,
+        &[7; 100],
+    )
+}
+
+fn failed_work_hangs_no_other_queue(rig: &Rig) -> Verdict {
+    let [mut bad, mut good] = rig.queues()?;
+    let event = failed(rig, &mut bad)?;
+    // It may refuse, fail or go on; it may not hang.
+    let waited = good.wait(&event).and_then(|()| good.record());
+    if let Ok(after) = waited
+        && let Err(DeviceError::Timeout { .. }) = after.wait(Some(PATIENCE))
+    {
+        return Err(Stop::fail("a queue behind a failed event stands still"));
+    }
+    drop(good);
+    let mut fresh = rig.queue()?;
+    done(&fresh.record()?)
 }

@@ -1,0 +1,118 @@
+//! What the scheduler costs beside bare OpenCL, and how well real work overlaps.
+//! `cargo xtask bench sched` runs it.
+//!
+//! Both sides of a ratio take turns, and the best of each counts.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
+
+#[path = "devices/bare.rs"]
+mod bare;
+#[path = "devices/stream.rs"]
+mod stream;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use warploom::sched::{
+    Options as Wishes, Payloads, Pipeline, Resource, RunOptions, Stage, StageGraph, Threads, Use,
+    plan,
+};
+use warploom::{
+    CheckedDevice, DeviceId, Grid, Options, Queue as _, QueueClass, Slice, Space, registry,
+};
+
+use bare::{Bare, scale};
+
+/// Rounds of each side.
+const ROUNDS: usize = 9;
+
+/// Elements of a tiny frame.
+const FRAME: u32 = 64 * 64;
+
+/// How many times longer ours takes than theirs, each at its best.
+fn ratio(
+    mut ours: impl FnMut() -> Result<f64>,
+    mut theirs: impl FnMut() -> Result<f64>,
+) -> Result<f64> {
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        best = [best[0].min(ours()?), best[1].min(theirs()?)];
+    }
+    Ok(best[0] / best[1])
+}
+
+/// Kernels that do next to nothing, through our queue and events.
+fn enqueue(device: &CheckedDevice, bare: &Bare) -> Result<f64> {
+    const LAUNCHES: u32 = 5000;
+    let kernel = device.kernel(&scale())?;
+    let kind = device.info().local_kind().context("memory for kernels")?;
+    let buffer = device.alloc(kind, 4 * 64)?;
+    let mut queue = device.queue(&warploom::QueueDesc::named("ours"))?;
+    let args = [Slice::whole(&buffer).into(), 1.0_f32.into(), 64_u32.into()];
+    ratio(
+        || {
+            let begun = Instant::now();
+            for _ in 0..LAUNCHES {
+                queue.launch(&kernel, Grid::groups([1; 3]), &args)?;
+            }
+            queue.record()?.wait(None)?;
+            Ok(begun.elapsed().as_secs_f64())
+        },
+        || bare.launches(LAUNCHES, 64),
+    )
+}
+
+/// Ten thousand frames of 64 x 64 through a pipeline, so many in a generation, against as many bare
+/// launches.
+fn tiny(device: &CheckedDevice, bare: &Bare, batch: u64) -> Result<f64> {
+    const FRAMES: u32 = 10_000;
+    let bytes = u64::from(FRAME) * 4;
+    let kernel = device.kernel(&scale())?;
+    let mut graph = StageGraph::new();
+    let image = graph.resource(Resource::new("image", Space::Device, bytes * batch));
+    let work = graph.stage(Stage::device("work", QueueClass::Compute).writes(image));
+    let plan = plan(&graph, &Wishes::default().with_depth(2))?;
+    ratio(
+        || {
+            let kernel = std::sync::Arc::clone(&kernel);
+            let payloads = Payloads::new().device(work, move |turn| {
+                let lease = turn.write(image)?;
+                for at in 0..turn.batch().records {
+                    let part = lease.slice().part(at * bytes..(at + 1) * bytes)?;
+                    let uses = [
+                        Use::Slice(part),
+                        Use::Number(1.0_f32.into()),
+                        Use::Number(FRAME.into()),
+                    ];
+                    turn.launch(&kernel, Grid::groups([FRAME / 64, 1, 1]), &uses)?;
+                }
+                Ok(())
+            });
+            let options = RunOptions::of(u64::from(FRAMES), batch).with_race_check(false);
+            let mut pipeline = Pipeline::start(&plan, device, payloads, Threads::new(), options)?;
+            let begun = Instant::now();
+            pipeline.run()?;
+            Ok(begun.elapsed().as_secs_f64())
+        },
+        || bare.launches(FRAMES, FRAME as usize),
+    )
+}
+
+fn main() -> Result<()> {
+    registry().setup(&Options::default())?;
+    let id: DeviceId = "opencl:0".parse()?;
+    if let Ok(device) = registry().open(id) {
+        let bare = Bare::open(id.ordinal as usize, FRAME as usize)?;
+        println!("sched_enqueue_ratio {:.3}", enqueue(&device, &bare)?);
+        println!("sched_tiny_ratio {:.3}", tiny(&device, &bare, 32)?);
+        println!("sched_tiny_single_ratio {:.3}", tiny(&device, &bare, 1)?);
+    } else {
+        println!("no OpenCL device is here: nothing to compare launches with");
+    }
+    let real = stream::overlap()?;
+    println!("sched_overlap_real_ratio {:.3}", real.ratio);
+    println!(
+        "{} replicas, {:.1} ms a frame, of which {:.1} ms of processors",
+        real.replicas, real.frame_ms, real.processor_ms
+    );
+    Ok(())
+}

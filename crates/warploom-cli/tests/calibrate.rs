@@ -32,6 +32,14 @@ fn run(cache: &Path, args: &[&str]) -> (i32, String, String) {
 
 const PLAN: [&str; 4] = ["plan", "nuclei.toml", "--record", "512x512:u16"];
 
+/// A plan without how much memory is free, which differs from moment to moment.
+fn planned(text: &str) -> Vec<&str> {
+    let lines = text.lines();
+    lines
+        .filter(|line| !line.contains("that may be used"))
+        .collect()
+}
+
 fn kept(cache: &Path) -> Vec<PathBuf> {
     let folder = cache.join("warploom").join("calibration");
     let entries = fs::read_dir(folder).unwrap();
@@ -123,7 +131,8 @@ fn damaged_and_foreign_files_are_told_and_ignored() {
     for bytes in cases {
         fs::write(&path, bytes).unwrap();
         let (code, stdout, stderr) = run(cache.path(), &PLAN);
-        assert_eq!((code, &stdout), (0, &plain.1), "guesses, as before");
+        assert_eq!(code, 0, "{stderr}");
+        assert_eq!(planned(&stdout), planned(&plain.1), "guesses, as before");
         assert!(
             stderr.contains("warning") && stderr.contains("is ignored"),
             "{stderr}"

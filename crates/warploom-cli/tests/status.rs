@@ -11,6 +11,7 @@ mod plate;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use warploom::fleet::journal::{Cause, Durability, Event, Holder, Journal};
@@ -369,4 +370,66 @@ fn a_second_run_is_refused_with_who_has_the_results() {
     // Nothing was changed for the one that has it.
     scene.write(half());
     assert_eq!(told(&out).1["state"], "running");
+}
+
+/// Sends a signal to a process.
+fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_real_run_is_seen_while_it_runs_and_after_it_was_killed() {
+    let bench = Bench::new(40);
+    let crew = ["--devices", "cpu:0", "--workers-per-device", "2"];
+    for (name, more) in [("one", &[][..]), ("many", &crew[..])] {
+        // A run that was over before it could be stopped is tried again, in another folder.
+        let stopped = (0..20).find_map(|attempt| {
+            let out = format!("{name}{attempt}");
+            let args = [&["-o", &out, "-q", "--batch", "1"][..], more].concat();
+            let mut child = bench.start(&args);
+            let end = Instant::now() + Duration::from_mins(2);
+            while status(&[bench.path(&out).to_str().unwrap()]).0 == 2 {
+                assert!(Instant::now() < end, "no run was seen in two minutes");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            signal("-STOP", child.id());
+            if bench.path(&out).join(".warploom").exists()
+                && told(&bench.path(&out)).1["state"] == "running"
+            {
+                return Some((child, out));
+            }
+            signal("-CONT", child.id());
+            child.wait().unwrap();
+            None
+        });
+        let (mut child, out) = stopped.expect("a run that lasts long enough to be stopped");
+        let path = bench.path(&out);
+        let (code, answer) = told(&path);
+        assert_eq!((code, &answer["state"]), (0, &json!("running")));
+        assert_eq!(answer["pid"], child.id());
+        assert_eq!(answer["tally"]["failed"], 0);
+        // Whoever wants the same results meanwhile learns who has them.
+        let args = [&["-o", &out, "-q", "--resume"][..], more].concat();
+        let (code, _, stderr) = bench.run(&args);
+        assert_eq!(code, 2, "{stderr}");
+        let holder = format!("another run, process {}", child.id());
+        assert!(stderr.contains(&holder), "{stderr}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A process that it was just starting has its locks for a moment longer.
+        let end = Instant::now() + Duration::from_mins(2);
+        while told(&path).1["state"] != "died" {
+            assert!(Instant::now() < end, "it is taken for alive");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(told(&path).0, 1);
+        let (code, _, stderr) = bench.run(&args);
+        assert_eq!(code, 0, "{stderr}");
+        let (code, answer) = told(&path);
+        assert_eq!((code, &answer["state"]), (0, &json!("finished")));
+        let tally = &answer["tally"];
+        let done = tally["ok"].as_u64().unwrap() + tally["skipped"].as_u64().unwrap();
+        assert_eq!(done, 40, "{tally}");
+    }
 }

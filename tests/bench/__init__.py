@@ -17,5 +17,6 @@ the peers and builds our server, or by hand from the folder above: `python -m be
     whole.py    from files to files, beside the kernels alone
     frames.py   camera frames for the two
     server.rs   our server
+    devices.rs  the scheduler beside bare OpenCL, and a real stream; `cargo xtask bench sched` runs it
     dummy.py    a server that only pretends, for trying the rest out
 """

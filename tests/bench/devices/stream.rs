@@ -296,7 +296,10 @@ pub(crate) fn overlap() -> Result<Overlap> {
     let count = Replicas::choose(&graph, threads);
     let processor_ms = 1e3 * times.iter().map(|(_, spent)| spent).sum::<f64>();
     let longest = times.iter().map(|(wall, _)| *wall).fold(0.0, f64::max) / count as f64;
-    let ideal = longest.max(processor_ms / 1e3 / threads as f64) * FRAMES as f64;
+    let period = longest.max(processor_ms / 1e3 / threads as f64);
+    // The first frame goes through all stages before anything overlaps.
+    let first: f64 = times.iter().map(|(wall, _)| wall).sum();
+    let ideal = first + period * (FRAMES - 1) as f64;
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         best = best.min(stream(folder.path(), &graph, count)?);

@@ -65,6 +65,13 @@ impl Agenda {
     }
 
     /// How many units there are, if that is certain.
+    #[cfg_attr(
+        not(all(feature = "fleet", target_os = "linux")),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "only workers do not know it beforehand"
+        )
+    )]
     pub(crate) fn count(&self) -> Option<u64> {
         match &self.of {
             Of::Whole(_) => Some(self.items),
@@ -75,6 +82,13 @@ impl Agenda {
 
     /// What the next generation is about, for the stage that begins it; waits until that is known. Nothing
     /// when there will be none.
+    #[cfg_attr(
+        not(all(feature = "fleet", target_os = "linux")),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "only workers do not know it beforehand"
+        )
+    )]
     pub(crate) fn next(&self, batch: Batch) -> Option<Round> {
         match &self.of {
             Of::Whole(course) => Some(counted(course, batch)),
@@ -84,6 +98,13 @@ impl Agenda {
     }
 
     /// What a generation is about that was begun.
+    #[cfg_attr(
+        not(all(feature = "fleet", target_os = "linux")),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "only workers do not know it beforehand"
+        )
+    )]
     pub(crate) fn round(&self, batch: Batch) -> Result<Round, StageError> {
         match &self.of {
             Of::Whole(course) => Ok(counted(course, batch)),
@@ -97,7 +118,10 @@ impl Agenda {
     /// Nobody will ask for this generation or any before it again.
     pub(crate) fn done(&self, batch: Batch) {
         match &self.of {
-            Of::Whole(_) => {}
+            // It is counted off, whoever asks again.
+            Of::Whole(_) => {
+                let _ = batch;
+            }
             #[cfg(all(feature = "fleet", target_os = "linux"))]
             Of::Stream(stream) => stream.done(batch),
         }

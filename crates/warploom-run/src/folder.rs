@@ -124,6 +124,7 @@ impl RunFolder {
         &self.about
     }
 
+    #[cfg(all(feature = "fleet", target_os = "linux"))]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

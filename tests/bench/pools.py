@@ -2,9 +2,13 @@
 
 Theirs are measured twice: with starting them, as ours is always, and without, which is the fairer number for
 long runs. Every record is a task of its own, because that is what tells which of them failed.
+
+Records that take a millisecond leave little to win on few devices: nobody does more than a thousand a second on
+each. There the demand is most of what is possible at all; the tenfold is demanded where that is not the limit.
 """
 
 import json
+import logging
 import multiprocessing
 import subprocess
 import sys
@@ -14,9 +18,13 @@ from concurrent.futures import ProcessPoolExecutor
 from .bars import Bar
 
 #: Devices, records, microseconds per record.
-CASES = [(4, 4000, 1000), (16, 16000, 1000)]
+CASES = [(4, 8000, 1000), (16, 32000, 1000), (64, 128000, 1000)]
 #: How many times more records per second than others we promise, for records of a millisecond.
 LEAST = 10
+#: The share of what is possible that is demanded where the devices themselves are the limit.
+SHARE = 0.8
+#: The most processes that a pool is started with: each of Dask's takes a hundred megabytes and more.
+MOST = {"dask": 16}
 
 
 def record(seconds):
@@ -45,7 +53,7 @@ def dask(devices, records, micros):
     from distributed import Client, LocalCluster
 
     begun = time.perf_counter()
-    local = LocalCluster(n_workers=devices, threads_per_worker=1, dashboard_address=None)
+    local = LocalCluster(n_workers=devices, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR)
     with local as cluster, Client(cluster) as client:
         client.wait_for_workers(devices)
         ready = time.perf_counter()
@@ -58,17 +66,19 @@ def dask(devices, records, micros):
 def run(args):
     rows, bars = [], []
     for devices, records, micros in CASES:
-        rates = {}
-        for pool in (lambda *case: ours(args.server, *case), futures, dask):
-            rates |= pool(devices, records, micros)
+        rates = ours(args.server, devices, records, micros)
+        for pool in (futures, dask):
+            if devices <= MOST.get(pool.__name__, devices):
+                rates |= pool(devices, records, micros)
         ideal = devices * 1e6 / micros
         rows.append({"devices": devices, "records": records, "micros": micros, "ideal": ideal, "rates": rates})
         if not args.json:
             print(f"{devices} devices, {records} records of {micros} us: {ideal:.0f} a second at most")
             for name, rate in rates.items():
                 print(f"    {name:20} {rate:9.0f} a second  {rate / ideal:6.1%}")
-        for name in ("futures", "dask"):
-            bars.append(Bar(f"against {name} on {devices}", rates["warploom"] / rates[name], LEAST))
+        for name in (name for name in ("futures", "dask") if name in rates):
+            least = min(LEAST, SHARE * ideal / rates[name])
+            bars.append(Bar(f"against {name} on {devices}", rates["warploom"] / rates[name], least))
     if args.json:
         print(json.dumps({"rows": rows, "bars": [bar.json() for bar in bars]}))
     else:

@@ -279,6 +279,71 @@ fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
     }
 }
 
+/// Devices that are emulated fail as they are told to, which workers inherit.
+#[test]
+fn every_device_that_fails_on_order_loses_no_record() {
+    if !faces().iter().any(|face| face == "cuda:1") || !is_emulated() {
+        eprintln!("not tried: there are no two emulated CUDA devices");
+        return;
+    }
+    let bench = Bench::new(60);
+    fs::write(bench.path("spots.toml"), EXACT).unwrap();
+    assert_eq!(bench.run(&["-o", "one", "-q", "--device", "cpu:0"]).0, 0);
+    let whole = bench.results("one");
+    let run = |output: &str, devices: &str, order: (&str, &str)| {
+        let mut command = bench.command(&["-o", output, "--devices", devices]);
+        command
+            .args(["--json", "-q", "--workers-per-device", "1"])
+            .args(["--split", "balanced"])
+            .env_remove("WARPLOOM_CPU_ONLY")
+            // Orders name devices of the machine, whatever was given to us.
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .env(order.0, order.1);
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let answer: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+        (output.status.code(), answer)
+    };
+    // The first card of the machine dies again and again, in the middle of batches that overlap.
+    let (code, answer) = run("lost", "cuda:0,cuda:1", ("WARPLOOM_EMU_LOSE", "0@40"));
+    assert_eq!(code, Some(0), "{answer}");
+    assert!(answer["changes"].to_string().contains("lost"), "{answer}");
+    assert!(bench.results("lost") == whole);
+    // There is no room at first: stages are made smaller until they fit, and nobody else has to know.
+    let orders: Vec<String> = (1..=4)
+        .map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"))
+        .collect();
+    let (code, answer) = run("tight", "cuda:0", ("WARPLOOM_EMU_FAIL", &orders.join(";")));
+    assert_eq!(
+        (code, answer["tally"]["ok"].as_u64()),
+        (Some(0), Some(60)),
+        "{answer}"
+    );
+    assert!(bench.results("tight") == whole);
+    // There is never any room: every record fails, and says so.
+    let none = ("WARPLOOM_EMU_FAIL", "cuMemAlloc#1+=OUT_OF_MEMORY");
+    let (code, answer) = run("none", "cuda:0", none);
+    assert_eq!(
+        (code, answer["tally"]["failed"].as_u64()),
+        (Some(3), Some(60)),
+        "{answer}"
+    );
+    assert!(
+        answer["records"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("does not fit")
+    );
+    assert!(bench.results("none").is_empty());
+}
+
+fn is_emulated() -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+    let told = command.args(["detect", "--json"]).output().unwrap();
+    String::from_utf8_lossy(&told.stdout).contains("Warploom emulated")
+}
+
 /// A line without its colours.
 fn strip(line: &str) -> String {
     let mut parts = line.split('\u{1b}');

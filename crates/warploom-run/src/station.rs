@@ -1,7 +1,7 @@
 //! One worker's part of a job: devices opened and stages started once, then batch after batch of records.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use crate::recorder::Recorder;
 use crate::recording::{Trail, of_stages};
 use crate::rooms::{Constants, Faces};
 use crate::settings::Settings;
+use crate::stages::MOST;
 use crate::tasks::tasks;
 use crate::unit::units;
 
@@ -99,7 +100,7 @@ impl Station {
 
     /// The bytes that its stages would like to have of its card, and the least that will do.
     pub(crate) fn needs(&self) -> [u64; 2] {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = self.settings();
         let mut least = settings.clone();
         (least.batch, least.plan.depth) = (Some(1), Some(1));
         [&*settings, &least].map(|settings| taken(&self.plan, settings, self.orders.items))
@@ -187,10 +188,19 @@ impl Station {
             Ok(())
         });
         let devices = (&self.registry, &self.faces);
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = start(agenda, &keeper, &self.constants, devices, &settings);
-        drop(settings);
-        let (mut stages, plan, batch) = begun.inspect_err(|_| agenda.close(true))?;
+        let (mut stages, plan, batch) = loop {
+            let settings = self.settings().clone();
+            match start(agenda, &keeper, &self.constants, devices, &settings) {
+                Ok(begun) => break begun,
+                Err(failure) if failure.is_lack_of_memory() && self.shrink() => {
+                    tracing::warn!(%failure, "generations are made smaller");
+                }
+                Err(failure) => {
+                    agenda.close(true);
+                    return Err(failure);
+                }
+            }
+        };
         let ended = loop {
             match stages.turn() {
                 // Whoever reads may be waiting for more to do.
@@ -206,7 +216,7 @@ impl Station {
         drop(stages);
         self.keep(&agenda.recorder, trail);
         if ended.as_ref().is_err_and(RunFailure::is_lack_of_memory) {
-            self.shrink(batch);
+            self.shrink();
         }
         ended
     }
@@ -223,12 +233,22 @@ impl Station {
         }
     }
 
-    /// There was no room for generations of so many units: the next ones are smaller.
-    fn shrink(&self, batch: u64) {
-        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        if batch == 1 {
-            settings.plan.depth = Some(1);
+    fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There was no room: the next generations are smaller, and in the end there is one at a time. False when
+    /// they cannot be, or somebody insists on their size.
+    fn shrink(&self) -> bool {
+        if self.orders.batch.is_some() {
+            return false;
         }
-        settings.batch = Some((batch / 2).max(1));
+        let mut settings = self.settings();
+        let batch = settings.batch.unwrap_or(MOST);
+        if batch > 1 {
+            settings.batch = Some(batch / 2);
+            return true;
+        }
+        settings.plan.depth.replace(1) != Some(1)
     }
 }

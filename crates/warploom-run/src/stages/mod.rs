@@ -24,6 +24,8 @@ use crate::writing::{Leaving, Writing};
 
 /// Units that may be read, worked on and written at the same time.
 const AT_ONCE: u32 = 3;
+/// The most units of a generation, if nobody asks for more.
+pub(crate) const MOST: u64 = 32;
 /// Reading and writing are taken to be as fast as this until they were measured, in bytes a second.
 const DISK: f64 = 1e9;
 
@@ -60,7 +62,6 @@ impl Size {
     /// the same for each generation. All of it fits the pool's budget.
     pub(crate) fn of(pool: &Pool, planned: u32, wishes: &Wishes, items: u64) -> Self {
         const ENOUGH: u64 = 1 << 20;
-        const MOST: u64 = 32;
         let stride = pool.slot.max(4).next_multiple_of(256);
         let common = pool.shared + pool.loaded;
         let budget = pool.budget.unwrap_or(u64::MAX).saturating_sub(common);

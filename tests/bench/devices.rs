@@ -111,8 +111,8 @@ fn main() -> Result<()> {
     let real = stream::overlap()?;
     println!("sched_overlap_real_ratio {:.3}", real.ratio);
     println!(
-        "{} replicas, {:.1} ms a frame, of which {:.1} ms of processors",
-        real.replicas, real.frame_ms, real.processor_ms
+        "{} replicas: {:.1} ms a frame, {:.1} ms of processors; the other way {:.1} ms",
+        real.replicas, real.frame_ms, real.processor_ms, real.otherwise_ms
     );
     Ok(())
 }

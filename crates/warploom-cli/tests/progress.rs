@@ -191,7 +191,10 @@ fn traces_reports_and_logs_of_several_devices() {
     let batches = events
         .iter()
         .filter(|event| event["name"] == "batch" && event["ph"] == "X");
-    assert!(batches.count() > 0);
+    let tracks: BTreeSet<String> = batches
+        .map(|event| format!("{} {}", event["pid"], event["tid"]))
+        .collect();
+    assert!(!tracks.is_empty());
     // What the workers recorded of their stages is there, too.
     for stage in ["read", "write"] {
         let spans = events
@@ -208,18 +211,13 @@ fn traces_reports_and_logs_of_several_devices() {
         text.contains("warploom_device_records{pipeline=\"spots\",device=\"cpu:0\"} 20"),
         "{text}"
     );
-    // Each worker has a log of its own.
+    // Each worker that did something has a log of its own; one may have come when all was done.
     let mut runs = fs::read_dir(bench.path("out/.warploom")).unwrap();
     let run = runs.find_map(|entry| {
         let path = entry.unwrap().path();
         path.is_dir().then_some(path)
     });
-    for slot in 0..2 {
-        assert!(
-            run.as_ref()
-                .unwrap()
-                .join(format!("logs/slot-{slot}.log"))
-                .is_file()
-        );
-    }
+    let logs = (0..2).map(|slot| format!("logs/slot-{slot}.log"));
+    let logs = logs.filter(|log| run.as_ref().unwrap().join(log).is_file());
+    assert!(logs.count() >= tracks.len(), "{tracks:?}");
 }

@@ -50,6 +50,18 @@ fn chunk<T: Pixel, R>(image: View<'_, T>, index: usize, work: impl FnOnce(&[T]) 
     work(&copy[..filled])
 }
 
+/// What `make` makes of each chunk, on all threads.
+fn by_chunks<T: Pixel, R: Send>(
+    image: View<'_, T>,
+    make: impl Fn(&[T]) -> R + Sync + Send,
+) -> Vec<R> {
+    (0..pixels(image).div_ceil(CHUNK))
+        .into_par_iter()
+        .with_min_len(8)
+        .map(|index| chunk(image, index, &make))
+        .collect()
+}
+
 /// Calls `step` with a lane and a pixel, for all pixels of a chunk in order.
 #[inline(always)]
 fn by_lanes<T: Pixel>(part: &[T], mut step: impl FnMut(usize, T)) {
@@ -83,16 +95,11 @@ fn chunk_sum<T: Pixel>(part: &[T], number: &impl Fn(T) -> f64) -> f64 {
 /// The sum of one number made of each pixel, in the fixed order that all backends keep.
 pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) -> f64 {
     let level = Level::new();
-    let mut sums = vec![0.0; pixels(image).div_ceil(CHUNK)];
-    sums.par_iter_mut()
-        .with_min_len(8)
-        .enumerate()
-        .for_each(|(index, sum)| {
-            chunk(image, index, |part| {
-                *sum = dispatch!(level, _simd => chunk_sum(part, &number));
-            });
-        });
-    in_groups(sums.iter().copied())
+    let sums = by_chunks(
+        image,
+        |part| dispatch!(level, _simd => chunk_sum(part, &number)),
+    );
+    in_groups(sums.into_iter())
 }
 
 /// Least and greatest value, NaN ignored.
@@ -155,16 +162,10 @@ fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
 /// they are; NaN is never among them.
 pub(crate) fn within<T: Pixel>(image: View<'_, T>, least: f64, low: f64, high: f64) -> (f64, u64) {
     let level = Level::new();
-    let mut found = vec![(0.0, 0_u32); pixels(image).div_ceil(CHUNK)];
-    found
-        .par_iter_mut()
-        .with_min_len(8)
-        .enumerate()
-        .for_each(|(index, found)| {
-            chunk(image, index, |part| {
-                *found = dispatch!(level, _simd => chunk_within(part, least, low, high));
-            });
-        });
+    let found = by_chunks(
+        image,
+        |part| dispatch!(level, _simd => chunk_within(part, least, low, high)),
+    );
     let count = found.iter().map(|&(_, count)| u64::from(count)).sum();
     (in_groups(found.iter().map(|found| found.0)), count)
 }
@@ -193,16 +194,7 @@ fn chunk_within<T: Pixel>(part: &[T], least: f64, low: f64, high: f64) -> (f64, 
 /// The mean of what is not NaN; NaN when there is nothing else.
 pub fn mean_of_numbers<T: Pixel>(image: View<'_, T>) -> f64 {
     let level = Level::new();
-    let mut found = vec![(0.0, 0_u32); pixels(image).div_ceil(CHUNK)];
-    found
-        .par_iter_mut()
-        .with_min_len(8)
-        .enumerate()
-        .for_each(|(index, found)| {
-            chunk(image, index, |part| {
-                *found = dispatch!(level, _simd => chunk_numbers(part));
-            });
-        });
+    let found = by_chunks(image, |part| dispatch!(level, _simd => chunk_numbers(part)));
     let count: u64 = found.iter().map(|&(_, count)| u64::from(count)).sum();
     in_groups(found.iter().map(|found| found.0)) / count as f64
 }
@@ -225,18 +217,8 @@ fn chunk_numbers<T: Pixel>(part: &[T]) -> (f64, u32) {
 }
 
 fn first_pass<T: Pixel>(image: View<'_, T>) -> (T, T, f64) {
-    let chunks = pixels(image).div_ceil(CHUNK);
     let level = Level::new();
-    let mut found = vec![(T::GREATEST, T::LEAST, 0.0); chunks];
-    found
-        .par_iter_mut()
-        .with_min_len(8)
-        .enumerate()
-        .for_each(|(index, found)| {
-            chunk(image, index, |part| {
-                *found = dispatch!(level, _simd => chunk_totals(part));
-            });
-        });
+    let found = by_chunks(image, |part| dispatch!(level, _simd => chunk_totals(part)));
     (
         found.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
         found.iter().fold(T::LEAST, |a, b| a.greater(b.1)),

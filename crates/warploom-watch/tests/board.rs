@@ -111,13 +111,16 @@ fn whoever_reads_while_it_changes_sees_all_of_one_version() {
                 })
             })
             .collect();
+        let mut failure = None;
         for version in 0..versions {
             notice.ok = version;
             notice.title = "x".repeat(usize::try_from(version % 300).unwrap());
-            pin.update(&notice).unwrap();
+            failure = failure.or(pin.update(&notice).err());
         }
         thread::sleep(Duration::from_millis(20));
+        // Readers go on until they are told to stop, whatever happened here.
         stop.store(true, Ordering::Relaxed);
+        assert!(failure.is_none(), "{failure:?}");
         for reader in readers {
             assert!(reader.join().unwrap() > 0);
         }

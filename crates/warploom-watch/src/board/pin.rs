@@ -58,6 +58,10 @@ impl Drop for Pin {
     }
 }
 
+/// How often a draft may be taken away before it is locked. Each time somebody has to look in that very
+/// moment; three times has happened where many looked all the time.
+const TRIES: u32 = 100;
+
 /// Writes and locks a file under another name first: under its own it is never seen unlocked, or
 /// half written.
 fn put_up(folder: &Path, draft: &Path, path: &Path, notice: &Notice) -> io::Result<File> {
@@ -71,7 +75,7 @@ fn put_up(folder: &Path, draft: &Path, path: &Path, notice: &Notice) -> io::Resu
         let written = write(draft, path, &text);
         match written {
             // Somebody tidied up: the whole folder, or a draft that was not locked yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < 3 => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {
                 if let Some(parent) = folder.parent() {
                     make_folder(parent)?;
                 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warploom_core::DType;
 
+use super::bytes::Bytes;
 use super::ins::{Ins, One, Op, Src, Wide};
 use super::{Read, Tape};
 use warploom_flow::expr::{Bin, Dag, Id, Node, Ty, Un};
@@ -39,6 +40,7 @@ pub(super) fn compile(dag: &Dag) -> Option<Tape> {
     let beside = maker.reads.iter().any(|read| read.offset != [0; 3]);
     Some(Tape {
         is_local: !asks_where && !beside,
+        bytes: Bytes::new(dag, &maker.reads),
         code: maker.code,
         reads: maker.reads,
         uniforms: maker.uniforms,

@@ -6,8 +6,10 @@
 //! are needed again are put down in slots, which stay in the first cache.
 //!
 //! Where machine code can be made of the expression, that is run instead; the interpreter is for all
-//! other machines, for double precision, and for rows shorter than a vector.
+//! other machines, for divisions of whole numbers, and for rows shorter than a vector. Expressions of
+//! bytes only are computed as bytes on every machine.
 
+mod bytes;
 mod compile;
 mod ins;
 mod native;
@@ -25,6 +27,7 @@ use warploom_core::DType;
 
 use super::block::Block;
 use super::lanes::{Level, dispatch};
+use bytes::Bytes;
 use ins::Ins;
 use native::Native;
 use warploom_flow::Boundary;
@@ -55,6 +58,8 @@ pub struct Tape {
     slots: usize,
     outputs: Vec<DType>,
     is_local: bool,
+    /// The same in lanes of 8 bits, if it is an expression of bytes.
+    bytes: Option<Bytes>,
     /// Machine code, made when the tape first runs. A tape runs on one instruction set.
     native: Arc<OnceLock<Option<Native>>>,
 }
@@ -65,6 +70,7 @@ pub(crate) struct Slots {
     memory: Block,
     tail: Block,
     native: Block,
+    bytes: bytes::Memory,
     /// Of every node, its value if it is the same for all pixels.
     values: Vec<Option<Datum>>,
 }
@@ -106,6 +112,10 @@ impl Tape {
         lists: &dyn Fn(u32, u32) -> f64,
         extents: [i32; 3],
     ) {
+        if let Some(bytes) = &self.bytes {
+            bytes.prepare(&mut slots.bytes);
+            return;
+        }
         let values = &mut slots.values;
         values.clear();
         values.resize(self.dag.nodes().len(), None);
@@ -155,6 +165,11 @@ impl Tape {
         at: [i32; 2],
         width: usize,
     ) {
+        if let Some(bytes) = &self.bytes {
+            let memory = &mut slots.bytes;
+            dispatch!(level, _ => bytes.row(memory, rows, outs, width));
+            return;
+        }
         if let Some(native) = self.native(level, width) {
             native.row(slots.native.as_mut_slice::<f32>(), rows, outs, at, width);
             return;

@@ -150,11 +150,20 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
         .map(|(bytes, &dtype)| Source::Image(Pixels::packed(bytes, dtype, [1, 1, width as u64])))
         .collect();
     let expected = Evaluator::new(dag, &[], &sources, [1, 1, width as u64]).all();
-    let ways = levels()
-        .into_iter()
-        .flat_map(|level| [(level, false), (level, true)]);
-    for (level, is_interpreted) in ways {
-        let tape = Tape::new(dag).expect("it reads no other pixels");
+    let ways = levels().into_iter().flat_map(|level| {
+        [
+            (level, false, true),
+            (level, true, false),
+            (level, false, false),
+        ]
+    });
+    for (level, is_interpreted, is_bytes) in ways {
+        let mut tape = Tape::new(dag).expect("it reads no other pixels");
+        if !is_bytes {
+            tape.bytes = None;
+        } else if tape.bytes.is_none() {
+            continue;
+        }
         if is_interpreted {
             tape.native.set(None).expect("it has not run");
         }
@@ -179,9 +188,10 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
             let result: &[u8] = bytemuck::cast_slice(result);
             prop_assert!(
                 same(dtype, &result[..expected.len()], expected),
-                "{:?}, interpreted: {}, {:?}",
+                "{:?}, interpreted: {}, {:?}, {:?}",
                 level,
                 is_interpreted,
+                tape.bytes.as_ref().filter(|_| is_bytes),
                 tape.code
             );
         }
@@ -237,6 +247,78 @@ proptest! {
         }
         check(&dag, seed, width)?;
     }
+}
+
+/// Grows a random expression that never leaves the bytes.
+fn grow_bytes<'g>(graph: &'g Graph, images: &[u32], picks: &[u64]) -> Vec<Ex<'g>> {
+    let mut terms: Vec<Ex<'g>> = images.iter().map(|&image| graph.pixel(image)).collect();
+    for &pick in picks {
+        let of = |ty: Ty, at: u64| {
+            let all: Vec<Ex<'g>> = terms.iter().copied().filter(|t| t.ty() == ty).collect();
+            all.get(at as usize % all.len().max(1)).copied()
+        };
+        let number = graph.number(Ty::I32, (pick >> 16 & 255) as f64);
+        let (Some(a), Some(b)) = (of(Ty::I32, pick >> 24), of(Ty::I32, pick >> 32)) else {
+            unreachable!("images are whole numbers")
+        };
+        let b = if pick & 64 != 0 { number } else { b };
+        let bins = [Bin::Lt, Bin::Le, Bin::Eq, Bin::Ne, Bin::Min, Bin::Max];
+        let logic = [Bin::And, Bin::Or, Bin::Xor][(pick >> 40) as usize % 3];
+        let bin = |bin, a: Ex<'g>, b: Ex<'g>| graph.add(Node::Bin(bin, a.id(), b.id()));
+        let new = match (pick % 8, of(Ty::Bool, pick >> 44), of(Ty::Bool, pick >> 52)) {
+            (0, Some(cond), _) => cond.select(a, b),
+            (1, Some(truth), _) => !truth,
+            (2, Some(one), Some(other)) => bin(logic, one, other),
+            (3, Some(truth), _) => truth.cast(Ty::I32),
+            (4, Some(cond), Some(other)) => cond.select(other, !other),
+            (5, ..) => bin(logic, a, b),
+            _ => bin(bins[(pick >> 48) as usize % 6], a, b),
+        };
+        terms.push(new);
+    }
+    terms
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn bytes_compute_what_expressions_say(
+        picks in prop::collection::vec(any::<u64>(), 1..60),
+        images in 1..4_usize,
+        outs in prop::collection::vec(any::<usize>(), 1..5),
+        seed: u64,
+        width in prop_oneof![1..300_usize, 2000..4200_usize],
+    ) {
+        let graph = Graph::new();
+        let images: Vec<u32> = (0..images).map(|_| graph.input(DType::U8)).collect();
+        let terms = grow_bytes(&graph, &images, &picks);
+        let outputs: Vec<(Ex<'_>, DType)> = outs
+            .iter()
+            .map(|at| (terms[terms.len() - 1 - at % terms.len().min(9)], DType::U8))
+            .collect();
+        let dag = Dag::new(&graph, &outputs);
+        let tape = Tape::new(&dag).expect("it reads no other pixels");
+        prop_assert!(tape.bytes.is_some(), "{:?}", tape.code);
+        check(&dag, seed, width)?;
+    }
+}
+
+#[test]
+fn what_leaves_the_bytes_is_not_computed_as_bytes() {
+    let graph = Graph::new();
+    let (a, b) = (
+        graph.pixel(graph.input(DType::U8)),
+        graph.pixel(graph.input(DType::U8)),
+    );
+    let wide = graph.pixel(graph.input(DType::U16));
+    let is_bytes = |term: Ex<'_>| {
+        let tape = Tape::new(&Dag::new(&graph, &[(term, DType::U8)])).unwrap();
+        tape.bytes.is_some()
+    };
+    assert!(is_bytes(a & b) && is_bytes(a.lt(b).cast(Ty::I32) + b.lt(a).cast(Ty::I32)));
+    assert!(!is_bytes(a + b) && !is_bytes(a - b) && !is_bytes(wide.lt(a)));
+    assert!(!is_bytes(a.lt(256)) && !is_bytes(-a) && !is_bytes(a.cast(Ty::F32)));
 }
 
 #[test]

@@ -211,6 +211,82 @@ fn every_example_checks() {
     assert!(count >= 5);
 }
 
+/// The examples as they are shipped, beside constants that a user would have.
+#[test]
+fn every_example_is_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (raw, made, extents) in [
+        ("a.npy", "flat.tif", [8, 64, 48]),
+        ("p.npy", "psf.tif", [5, 9, 9]),
+    ] {
+        hollow(&at(raw), &extents);
+        let (from, to) = (at(raw), at(made));
+        let args = ["apply", "gaussian", "sigma=1", "-i", from.to_str().unwrap()];
+        let (code, _, stderr) = run(&[args.as_slice(), &["-o", to.to_str().unwrap()]].concat());
+        assert_eq!(code, 0, "{stderr}");
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/pipelines");
+    let mut planned = Vec::new();
+    for entry in std::fs::read_dir(source).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "toml") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let copy = at(&format!("{name}.toml"));
+        std::fs::copy(&path, &copy).unwrap();
+        let record = match name.as_str() {
+            "two_channels" => "8x64x48:u16:1,2",
+            _ => "8x64x48:u16",
+        };
+        let (code, stdout, stderr) = run(&["plan", copy.to_str().unwrap(), "--record", record]);
+        if name == "two_backends" {
+            // There is no card here: every backend is named with its reason.
+            assert_eq!((code, stdout.as_str()), (2, ""));
+            assert!(stderr.contains("WL0324"), "{stderr}");
+            assert!(
+                stderr.contains("`cuda`") && stderr.contains("`opencl`"),
+                "{stderr}"
+            );
+            continue;
+        }
+        assert_eq!(code, 0, "{name}: {stderr}");
+        assert!(stdout.contains(": on cpu"), "{name}: {stdout}");
+        planned.push(name);
+    }
+    planned.sort();
+    let expected = [
+        "bright_cells",
+        "deconvolution",
+        "flat_projection",
+        "nuclei",
+        "two_channels",
+    ];
+    assert_eq!(planned, expected);
+}
+
+/// Case 48 of the ancestor's list: `WARPLOOM_CPU_ONLY`, which `run` sets, and a step for a GPU.
+#[test]
+fn c48_the_cpu_only_switch_refuses_gpu_steps_and_takes_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.toml");
+    let plan = |memory: &str| {
+        let text = format!("[[step]]\nop = \"sqrt\"\nmemory = \"{memory}\"\n");
+        std::fs::write(&file, text).unwrap();
+        run(&["plan", file.to_str().unwrap(), "--record", "64x64:u8"])
+    };
+    let (code, _, stderr) = plan("cupy");
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("WL0324") && stderr.contains("`cuda`"),
+        "{stderr}"
+    );
+    let (code, stdout, _) = plan("numpy");
+    assert_eq!(code, 0);
+    assert!(stdout.contains("through cpu:0"), "{stdout}");
+}
+
 #[test]
 fn codes_are_explained() {
     let (code, stdout, _) = run(&["explain", "wl0331"]);

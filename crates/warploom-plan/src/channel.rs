@@ -43,7 +43,9 @@ pub(crate) fn branches(
                 step.name
             );
             let finding = Diagnostic::error(Problem::RecordMismatch, message);
-            findings.push(finding.step(&step.name.value).at(by.place));
+            let help = "find records by a pattern with `{channel}`, or write `chain` instead";
+            let finding = finding.step(&step.name.value).at(by.place);
+            findings.push(finding.help(help));
             continue;
         }
         let have: BTreeSet<String> = record.channels.iter().map(|name| normal(name)).collect();
@@ -52,7 +54,9 @@ pub(crate) fn branches(
         if unique.len() < asked.len() {
             let message = format!("step `{}` has two chains for one channel", step.name);
             let finding = Diagnostic::error(Problem::BranchKeys, message);
-            findings.push(finding.step(&step.name.value).at(by.place));
+            let help = "keep one of them; keys that are numbers are compared as numbers";
+            let finding = finding.step(&step.name.value).at(by.place);
+            findings.push(finding.help(help));
         }
         let asked: BTreeSet<String> = asked.into_iter().collect();
         if asked != have {
@@ -119,7 +123,12 @@ pub(crate) fn inputs(
                     input.name
                 );
                 let finding = Diagnostic::error(Problem::RecordMismatch, message);
-                findings.push(finding.at(wanted.place));
+                let help = if record.channels.is_empty() {
+                    "leave `channel` out, or find records by a pattern with `{channel}`".to_owned()
+                } else {
+                    format!("`channel` is one of {}", record.channels.join(", "))
+                };
+                findings.push(finding.at(wanted.place).help(help));
                 None
             }
             None if record.channels.len() > 1 => {

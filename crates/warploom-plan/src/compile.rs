@@ -20,6 +20,7 @@ use crate::resolve::resolve;
 use crate::sources::Sources;
 use crate::stack::stack;
 use crate::target::asks;
+use crate::tile::warnings;
 use crate::typed::{Typed, check};
 use crate::world::World;
 
@@ -66,7 +67,7 @@ pub(crate) fn compile_expecting(
         findings.push(finding.help("give a number above 0, such as `--budget 4GiB`"));
     }
     let known: Vec<Typed<'_>> = typed.iter().flatten().cloned().collect();
-    let asked = asks(pipeline, &known, status, &mut findings);
+    let asked = asks(&known, status, &mut findings);
     let complete = known.len() == typed.len() && !graphs.is_empty();
     let (Some(asked), true) = (asked, complete && !any_error(&findings)) else {
         return Err(sorted(findings));
@@ -87,6 +88,7 @@ pub(crate) fn compile_expecting(
             return Err(sorted(findings));
         }
     };
+    findings.extend(warnings(&chosen.moved));
     Ok(placing.plan(sources, card, chosen, reasons, &findings))
 }
 

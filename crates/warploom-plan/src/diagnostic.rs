@@ -238,21 +238,21 @@ problems! {
     /// A field that must be there and is not. (WL0304)
     MissingField = 304, "A pipeline has at least one `[[step]]`; a step says what it does with `op`, `chain` or `branch`; an output says which step it is `of` and where to `write` it.";
     /// Two things of one name. (WL0305)
-    DuplicateName = 305, "Steps, inputs and constants share one set of names, because `input` refers to any of them.";
+    DuplicateName = 305, "Steps, inputs and constants share one set of names, because `input` refers to any of them. Files have names too: two outputs, or the channels of one, that would be written to the same file are refused.";
     /// A name that nothing has. (WL0306)
     UnknownName = 306, "`input`, `of` and `from` name a step, an input or a constant of the same file. `image` is the record itself unless `[inputs]` declares other names.";
     /// Steps that wait for each other. (WL0307)
     Cycle = 307, "Steps may be written in any order, but none may depend on its own result. The message lists the steps around the circle.";
     /// A word that is not one of the choices. (WL0308)
-    UnknownWord = 308, "The field takes one of a few words, which the message lists. Words are written small, as in the list.";
+    UnknownWord = 308, "The field takes one of a few words, which the message lists. Words are written small, as in the list. In the name of a file to write, what is in braces is such a word: `{record}`, `{channel}`, or a field of the pattern that records were found by.";
     /// A step that does several things at once. (WL0309)
     Ambiguous = 309, "A step is one operation (`op`), several in a row (`chain`), or one chain per value of an axis (`branch`): exactly one of them.";
     /// A name that cannot be one. (WL0310)
-    BadName = 310, "Names are letters, digits, `_` and `-`, begin with a letter and have at most 64 characters, because they become names of files and columns.";
+    BadName = 310, "Names are letters, digits, `_` and `-`, begin with a letter and have at most 64 characters, because they become names of files and columns. A file to write is a path below the folder of results: without a root and without `..`.";
     /// A result that nothing uses. (WL0311)
     Unused = 311, "The step is compiled and run, but no other step and no output uses its result. Write it with an `[[output]]`, or remove the step.";
     /// More steps than a plan may have. (WL0312)
-    TooLarge = 312, "A pipeline has at most 10000 operations and its file at most 4 MiB. Larger ones are almost always a mistake of the program that wrote them.";
+    TooLarge = 312, "A pipeline has at most 2000 operations and its file at most 4 MiB. Larger ones are almost always a mistake of the program that wrote them.";
     /// A branch whose keys are not the record's. (WL0313)
     BranchKeys = 313, "`branch.by = \"channel\"` needs exactly one chain per channel of the records, no more and no fewer, so that no channel is skipped by a slip of the pen. Keys that are numbers are compared as numbers: `02` is channel 2.";
     /// An image that should be something else, or something else that should be an image. (WL0314)
@@ -284,9 +284,11 @@ problems! {
     /// An operation that the device cannot do. (WL0329)
     Unable = 329, "The operation needs something that this device lacks, for instance numbers of 64 bits.";
     /// The plan does not fit. (WL0331)
-    DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget, and tiles cannot help: an operation needs the whole image. The message has the numbers, the step at which memory is fullest, and the smallest budget that would do.";
+    DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget. The message has the numbers, the step at which memory is fullest, and the smallest budget or depth that would do. Records that are larger than a card go through it in tiles, unless: the plan is for the processor, in whose memory records and results lie whole; `strict = \"no-host-copy\"` forbids the way through the host; a depth was asked for; every operation looks at whole images, or one that does is in a step that names its place; or one pixel with all that its operations read around it, and their weights, is too much. A note says which.";
     /// A budget that makes no sense. (WL0332)
     BadBudget = 332, "A budget is a number of bytes above 0, such as `4GiB`; a depth is a number of records above 0.";
+    /// An operation that tiles move to the processor. (WL0333)
+    Moved = 333, "The record is larger than the card and goes through it in tiles. Operations that look at whole images (sums, percentiles, labels, distances) then run on the processor, between two passes over tiles, although the pipeline's `backend`, `memory` or `device` names the card for all steps. An operation whose own step names a place is never moved: the plan is refused instead.";
     /// A plan of another version. (WL0341)
     PlanVersion = 341, "Plans are read by the version that wrote them. Compile the pipeline again.";
 }

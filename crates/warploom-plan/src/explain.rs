@@ -90,6 +90,7 @@ impl ExecutionPlan {
         for reason in &self.reasons {
             let _ = writeln!(text, "  {}: {}", reason.about, reason.why);
         }
+        self.kinds(&mut text);
         self.decisions(&mut text);
         for pool in &self.memory.pools {
             let _ = writeln!(
@@ -107,9 +108,13 @@ impl ExecutionPlan {
                     percent(pool.bound, pool.slot)
                 );
             }
-            for (variant, list) in self.variants.iter().zip(&pool.layout) {
+            let lists = pool.layout.iter().zip(&pool.live);
+            for (variant, (list, live)) in self.variants.iter().zip(lists) {
                 if let Some(channel) = &variant.channel {
                     let _ = writeln!(text, "  channel {channel}");
+                }
+                if !live.is_empty() {
+                    let _ = writeln!(text, "  at most, step by step: {}", peaks(live));
                 }
                 for lodging in list {
                     let _ = writeln!(text, "{}", lodging_line(lodging));
@@ -126,6 +131,26 @@ impl ExecutionPlan {
         }
         let _ = writeln!(text, "\nplan {} (version {})", self.hash, self.version);
         text
+    }
+
+    /// The kinds of memory each operation reads in and leaves its result in, and who said so.
+    fn kinds(&self, text: &mut String) {
+        let _ = writeln!(text, "\nmemory of operations");
+        for variant in &self.variants {
+            let of = channel_of(variant.channel.as_deref());
+            for op in variant.steps.iter().flat_map(PlanStep::ops) {
+                let mut reads = op.kinds.reads.clone();
+                reads.dedup();
+                let _ = writeln!(
+                    text,
+                    "  {}{of}: {} -> {} ({})",
+                    op.name,
+                    reads.join(", "),
+                    op.kinds.gives,
+                    op.kinds.by.word()
+                );
+            }
+        }
     }
 
     /// What fusion decided in each step, and what it costs.
@@ -147,8 +172,7 @@ impl ExecutionPlan {
                         ..
                     } => (fused, detours, loaded),
                 };
-                let channel = variant.channel.as_deref();
-                let of = channel.map_or_else(String::new, |name| format!(" of channel {name}"));
+                let of = channel_of(variant.channel.as_deref());
                 if fused.is_empty() && detours.is_empty() && *loaded == 0 {
                     continue;
                 }
@@ -226,6 +250,11 @@ impl ExecutionPlan {
         text.push_str("}\n");
         text
     }
+}
+
+/// Said after what is of one branch only.
+fn channel_of(channel: Option<&str>) -> String {
+    channel.map_or_else(String::new, |name| format!(" of channel {name}"))
 }
 
 fn node(variant: usize, name: &str) -> String {
@@ -328,6 +357,25 @@ fn pool_line(pool: &Pool, depth: u32) -> String {
         let _ = write!(text, ", of {} that may be used", Bytes(budget));
     }
     text
+}
+
+/// The most bytes that live at each step; steps in a row with the same number are told together.
+fn peaks(live: &[u64]) -> String {
+    let mut told: Vec<(usize, usize, u64)> = Vec::new();
+    for (at, bytes) in live.iter().enumerate() {
+        match told.last_mut() {
+            Some((_, last, same)) if same == bytes => *last = at + 1,
+            _ => told.push((at + 1, at + 1, *bytes)),
+        }
+    }
+    let one = |(first, last, bytes): &(usize, usize, u64)| {
+        if first == last {
+            format!("{first}: {}", Bytes(*bytes))
+        } else {
+            format!("{first}-{last}: {}", Bytes(*bytes))
+        }
+    };
+    told.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// One place in memory: where, how much, from when to when, what.

@@ -148,6 +148,13 @@ pub struct Whereabouts {
     pub device: Option<At<String>>,
 }
 
+impl Whereabouts {
+    /// Is nothing asked?
+    pub fn is_silent(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// One image of a record, under a name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Input {
@@ -187,6 +194,8 @@ pub struct OpUse {
     pub op: At<String>,
     /// Its parameters, in order.
     pub arguments: Vec<(At<String>, At<Argument>)>,
+    /// Where, if it is not where its step says.
+    pub whereabouts: Whereabouts,
 }
 
 impl OpUse {
@@ -195,7 +204,29 @@ impl OpUse {
         Self {
             op: op.into(),
             arguments: Vec::new(),
+            whereabouts: Whereabouts::default(),
         }
+    }
+
+    /// Through this backend, whatever its step says.
+    #[must_use]
+    pub fn backend(mut self, backend: &str) -> Self {
+        self.whereabouts.backend = Some(backend.into());
+        self
+    }
+
+    /// In this kind of memory, whatever its step says.
+    #[must_use]
+    pub fn memory(mut self, kind: &str) -> Self {
+        self.whereabouts.memory = Some(kind.into());
+        self
+    }
+
+    /// On this card or face, whatever its step says.
+    #[must_use]
+    pub fn device(mut self, device: &str) -> Self {
+        self.whereabouts.device = Some(device.into());
+        self
     }
 
     /// With one more parameter.

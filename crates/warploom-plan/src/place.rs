@@ -11,7 +11,7 @@ use crate::pipeline::{Pipeline, Policy};
 use crate::plan::Reason;
 use crate::segment::FaceAt;
 use crate::target::Ask;
-use crate::tile::is_local;
+use crate::tile::{NoTiles, told};
 use crate::typed::Typed;
 use crate::world::World;
 
@@ -189,7 +189,8 @@ impl Placing<'_, '_> {
             let Some(faces) = self.faces(*card, home) else {
                 let message =
                     "a step needs the processor, and the cpu backend is not in this build";
-                refusals.push(Diagnostic::error(Problem::MissingBackend, message));
+                let finding = Diagnostic::error(Problem::MissingBackend, message);
+                refusals.push(finding.help("build with the feature `cpu`"));
                 continue;
             };
             let made = draft(
@@ -200,6 +201,7 @@ impl Placing<'_, '_> {
                 Rules {
                     no_host_copy: self.pipeline.no_host_copy,
                     tiles: None,
+                    moved: &[],
                 },
             );
             match made.map(|draft| self.fitted(*card, draft)) {
@@ -216,9 +218,9 @@ impl Placing<'_, '_> {
         if tried.is_empty() {
             for card in &candidates {
                 match self.tiled(*card, &required) {
-                    Some(Ok(fits)) => tried.push(fits),
-                    Some(Err(refusal)) => refusals = refusal,
-                    None => {}
+                    Ok(fits) => tried.push(fits),
+                    Err(NoTiles::Refused(refusal)) => refusals = refusal,
+                    Err(NoTiles::NoWay(why)) => told(&mut refusals, &why),
                 }
             }
         }
@@ -237,42 +239,30 @@ impl Placing<'_, '_> {
     }
 
     /// The same pipeline on tiles, if that can be: what looks at whole images then runs on the
-    /// processor. `None` when tiles are no way out.
-    fn tiled(
-        &self,
-        card: usize,
-        required: &BTreeSet<BackendId>,
-    ) -> Option<Result<Tried, Vec<Diagnostic>>> {
+    /// processor, unless its step says that it must not.
+    fn tiled(&self, card: usize, required: &BTreeSet<BackendId>) -> Result<Tried, NoTiles> {
         let best = self.world.best_faces(card, self.pipeline.math);
         let asked = best.iter().find(|backend| required.contains(backend));
-        let home = asked.or(best.first()).copied()?;
-        if home == BackendId::CPU || self.pipeline.no_host_copy || self.options.depth.is_some() {
-            return None;
+        let home = asked.or(best.first()).copied();
+        let home = home.ok_or_else(|| NoTiles::NoWay("the card has no face".to_owned()))?;
+        if let Some(why) = self.hindrance(home) {
+            return Err(NoTiles::NoWay(why.to_owned()));
         }
-        let cpu = self.faces(card, home)?;
-        let host = FaceAt {
-            card: self.world.cpu()?,
-            face: {
-                let faces = &self.world.cards[self.world.cpu()?].faces;
-                faces
-                    .iter()
-                    .position(|face| face.id.backend == BackendId::CPU)?
-            },
+        let no_processor = || NoTiles::NoWay("tiles need the processor beside the card".to_owned());
+        let mut faces = self.faces(card, home).ok_or_else(no_processor)?;
+        let host = self.processor().ok_or_else(no_processor)?;
+        let moved = self.make_room(&mut faces, host)?;
+        let face = faces.iter().flatten().find(|face| **face != host);
+        let budget = face.and_then(|face| self.budget(card, *face));
+        let Some(budget) = budget else {
+            let why = "tiles cannot help: every operation looks at whole images";
+            return Err(NoTiles::NoWay(why.to_owned()));
         };
-        let mut faces = cpu;
-        for (graph, faces) in self.graphs.iter().zip(&mut faces) {
-            for (at, face) in faces.iter_mut().enumerate() {
-                if !is_local(graph, at) {
-                    *face = host;
-                }
-            }
-        }
-        let face = faces.iter().flatten().find(|face| **face != host)?;
-        let budget = self.budget(card, *face)?;
         // Two tiles in flight, so that copies of one overlap with work on the other.
         let rules = |room| Rules {
             no_host_copy: false,
             tiles: Some(room),
+            moved: &moved,
         };
         let made = [budget / 2, budget]
             .map(|room| draft(self.world, self.options, self.graphs, &faces, rules(room)));
@@ -280,18 +270,18 @@ impl Placing<'_, '_> {
         for made in made {
             match made.map(|draft| self.fitted(card, draft)) {
                 Ok(Ok((draft, depth))) => {
-                    return Some(Ok(Tried {
+                    return Ok(Tried {
                         card,
                         backend: home,
                         draft,
                         depth,
-                    }));
+                    });
                 }
                 Ok(Err(refusal)) => last = vec![*refusal],
                 Err(list) => last = list,
             }
         }
-        Some(Err(last))
+        Err(NoTiles::Refused(last))
     }
 
     fn choose(&self, tried: &[Tried]) -> Option<usize> {

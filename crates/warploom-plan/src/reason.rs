@@ -91,9 +91,21 @@ impl Placing<'_, '_> {
             .flat_map(|variant| &variant.steps);
         let tiled = steps.any(|step| matches!(step, PlanStep::Tiled { .. }));
         if tiled {
+            let bits = if self.is_strict(&chosen.draft) {
+                "the bits are those of whole images"
+            } else {
+                "not everything here is strict, so bits may differ from those of whole images, within each operation's bound"
+            };
             reasons.push(Reason {
                 about: "tiles".to_owned(),
-                why: "whole records do not fit into the device's budget; what looks at whole images runs on the processor in between, with the same bits".to_owned(),
+                why: format!("whole records do not fit into the device's budget; {bits}"),
+            });
+        }
+        for moved in &chosen.draft.moved {
+            reasons.push(Reason {
+                about: format!("`{}` on the processor", moved.name),
+                why: "it looks at whole images, which are in host memory between passes over tiles"
+                    .to_owned(),
             });
         }
         reasons.push(Reason {

@@ -238,7 +238,8 @@ impl<'p> Wiring<'_, 'p> {
         if count > MAX_OPS {
             let message = format!("the pipeline has {count} operations, {MAX_OPS} at most");
             let finding = Diagnostic::error(Problem::TooLarge, message);
-            self.findings.push(finding);
+            let help = "make several pipelines of it, each reading what the one before it wrote";
+            self.findings.push(finding.help(help));
             return None;
         }
         let reads: Vec<Reads> = (0..steps.len()).map(|at| self.reads(at)).collect();
@@ -355,8 +356,9 @@ impl<'p> Wiring<'_, 'p> {
             circle.join(" reads ")
         );
         let finding = Diagnostic::error(Problem::Cycle, message);
-        self.findings
-            .push(finding.step(&steps[at].name.value).at(steps[at].name.place));
+        let finding = finding.step(&steps[at].name.value).at(steps[at].name.place);
+        let help = "let one of them read something that is there before, such as `image`";
+        self.findings.push(finding.help(help));
         None
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct Segment {
     pub(crate) ops: Vec<usize>,
     /// What it reads that others give, each once.
     pub(crate) reads: Vec<Ref>,
+    /// How `reads` are kept, in order.
+    pub(crate) read_kinds: Vec<ValueKind>,
     /// What it gives that others read or that is written.
     pub(crate) gives: Vec<Ref>,
     /// How `gives` are kept, in order.
@@ -123,6 +125,8 @@ fn build(
     let lowered = lowered.expect("calls were checked with these very images");
     let program = Program::new(&lowered.flow, info);
     let explanation = program.explanation();
+    let inputs = lowered.flow.inputs().iter();
+    let read_kinds = inputs.map(|id| lowered.flow.kind(*id)).collect();
     let own = lowered.gives.iter().map(|(_, kind)| *kind).collect();
     let gives = lowered.gives.iter().map(|(of, _)| *of).collect();
     kinds.extend(lowered.gives);
@@ -130,6 +134,7 @@ fn build(
         face,
         ops,
         reads: lowered.reads,
+        read_kinds,
         gives,
         kinds: own,
         passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
@@ -222,11 +227,13 @@ fn resized(kind: ValueKind, dims: Option<Dims>) -> ValueKind {
     }
 }
 
-/// What is given to the whole pipeline: images.
+/// How a value is kept whose segment is not known: what the pipeline is given, or what is only
+/// looked at to see what an operation that reads it could do.
 fn given(value: &ValueType) -> ValueKind {
     match value {
         ValueType::Image(image) => ValueKind::Image(*image),
-        // Everything else is an operation's, and so known from its own segment.
-        _ => ValueKind::scalars(1),
+        ValueType::Scalars { count, .. } => ValueKind::scalars(*count),
+        // No operation reads a table.
+        ValueType::Table { .. } => ValueKind::scalars(1),
     }
 }

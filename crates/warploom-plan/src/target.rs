@@ -7,7 +7,7 @@ use warploom_core::{BackendId, BackendState, DeviceId, PhysicalDevice, Status, S
 use warploom_kernels::op::Backends;
 
 use crate::diagnostic::{Diagnostic, Place, Problem, merge};
-use crate::pipeline::{Pipeline, Whereabouts};
+use crate::pipeline::Whereabouts;
 use crate::typed::Typed;
 use warploom_core::nearest;
 
@@ -29,11 +29,16 @@ impl Ask {
             .is_some_and(|backend| backend != BackendId::CPU)
             || self.card.as_deref().is_some_and(|card| card != "cpu")
     }
+
+    /// What it asks for, in words of the language.
+    pub(crate) fn wish(&self) -> Option<String> {
+        let backend = self.backend.map(|backend| backend.to_string());
+        backend.or_else(|| self.card.clone())
+    }
 }
 
 /// Reads what steps ask, against what is there. `None` if nothing sensible can be said.
 pub(crate) fn asks(
-    pipeline: &Pipeline,
     graphs: &[Typed<'_>],
     status: Option<&Status>,
     findings: &mut Vec<Diagnostic>,
@@ -44,16 +49,13 @@ pub(crate) fn asks(
     for graph in graphs {
         let mut asks = Vec::new();
         for op in &graph.ops {
-            let own = &op.step.whereabouts;
-            let silent = *own == Whereabouts::default();
-            let whereabouts = if silent { &pipeline.whereabouts } else { own };
             let mut ask = Reading {
                 step: &op.step.name.value,
                 status,
                 missing: &mut missing,
                 findings,
             }
-            .ask(whereabouts);
+            .ask(op.whereabouts);
             if matches!(op.call.op.backends, Backends::CpuOnly { .. }) {
                 ask = Ask {
                     backend: Some(BackendId::CPU),

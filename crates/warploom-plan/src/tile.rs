@@ -1,30 +1,129 @@
 //! Records that do not fit: cut into tiles, each with as much around it as its operations read.
 //!
-//! Only operations that look at a pixel's surroundings run on tiles. What looks at all pixels
-//! (sums, percentiles, labels, distances) runs on the processor between two passes over tiles, on
-//! the whole image in host memory. Every strict device gives the processor's bits, so the result
-//! is that of the untiled pipeline, bit for bit.
+//! Only operations that look at a pixel's surroundings run on tiles; numbers that an earlier one
+//! computed go with every tile. What looks at all pixels (sums, percentiles, labels, distances) runs
+//! on the processor between two passes over tiles, on the whole image in host memory. Every strict
+//! device gives the processor's bits, so the result is that of the untiled pipeline, bit for bit;
+//! where a device or the pipeline is not strict, the plan says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warploom_core::DeviceInfo;
+use warploom_core::{BackendId, Caps, DeviceInfo};
 use warploom_kernels::Dims;
+use warploom_kernels::flow::ValueKind;
 use warploom_kernels::fuse::{Halo, Machine, halo};
 use warploom_kernels::program::Program;
 
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::draft::{Draft, Moved, info};
+use crate::pipeline::Math;
+use crate::place::Placing;
 use crate::resolve::Ref;
-use crate::segment::{Segment, detours, lowered};
-use crate::typed::Typed;
+use crate::segment::{FaceAt, Segment, detours, lowered};
+use crate::typed::{AskedBy, Typed};
 
 /// Can an operation run on a tile? Its images are equally large, and no pixel depends on pixels
 /// farther away than a halo that is known.
-pub(crate) fn is_local(graph: &Typed<'_>, at: usize) -> bool {
-    if !graph.ops[at].late.is_empty() {
-        return false;
-    }
+fn is_local(graph: &Typed<'_>, at: usize) -> bool {
     let wanted = BTreeSet::from([Ref::Op(at)]);
     let lowered = lowered(graph, &[at], &wanted, &BTreeMap::new(), None);
     lowered.is_some_and(|lowered| halo(&lowered.flow).is_some())
+}
+
+/// Why there is no plan on tiles.
+pub(crate) enum NoTiles {
+    /// They are no way out here, for this reason.
+    NoWay(String),
+    /// They were tried.
+    Refused(Vec<Diagnostic>),
+}
+
+/// Adds to what does not fit why tiles do not help.
+pub(crate) fn told(refusals: &mut [Diagnostic], why: &str) {
+    for refusal in refusals {
+        let large = refusal.code == Problem::DoesNotFit.code();
+        if large && !refusal.notes.iter().any(|note| note == why) {
+            refusal.notes.push(why.to_owned());
+        }
+    }
+}
+
+impl Placing<'_, '_> {
+    /// Why what was asked for rules out tiles.
+    pub(crate) fn hindrance(&self, home: BackendId) -> Option<&'static str> {
+        if home == BackendId::CPU {
+            Some("no tiles on the processor: records and results lie whole in its memory anyway")
+        } else if self.pipeline.no_host_copy {
+            Some("no tiles with `strict = \"no-host-copy\"`: they go through the host")
+        } else if self.options.depth.is_some() {
+            Some("no tiles with a depth: records in flight are whole")
+        } else {
+            None
+        }
+    }
+
+    /// The processor's face.
+    pub(crate) fn processor(&self) -> Option<FaceAt> {
+        let card = self.world.cpu()?;
+        let mut faces = self.world.cards[card].faces.iter();
+        let face = faces.position(|face| face.id.backend == BackendId::CPU)?;
+        Some(FaceAt { card, face })
+    }
+
+    /// Moves what looks at whole images to the processor, and says what that was.
+    pub(crate) fn make_room(
+        &self,
+        faces: &mut [Vec<FaceAt>],
+        host: FaceAt,
+    ) -> Result<Vec<Moved>, NoTiles> {
+        let mut all: Vec<Moved> = Vec::new();
+        for ((graph, faces), asks) in self.graphs.iter().zip(faces).zip(self.asks) {
+            for (at, face) in faces.iter_mut().enumerate() {
+                if *face == host || is_local(graph, at) {
+                    continue;
+                }
+                let op = &graph.ops[at];
+                if op.asked_by == AskedBy::Step {
+                    let why = format!(
+                        "no tiles: `{}` looks at whole images, which then are on the processor, and its step asks for another place",
+                        op.name
+                    );
+                    return Err(NoTiles::NoWay(why));
+                }
+                *face = host;
+                let moved = Moved {
+                    name: op.name.clone(),
+                    from: asks[at].wish(),
+                };
+                if !all.contains(&moved) {
+                    all.push(moved);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Are the bits of this draft those of every other strict one?
+    pub(crate) fn is_strict(&self, draft: &Draft) -> bool {
+        let mut faces = draft.faces.iter().map(|face| info(self.world, *face));
+        self.pipeline.math == Math::Strict
+            && faces.all(|face| face.caps.contains(Caps::STRICT_MATH))
+    }
+}
+
+/// What is said of operations that are not where the pipeline asks for them.
+pub(crate) fn warnings(moved: &[Moved]) -> Vec<Diagnostic> {
+    let asked = moved
+        .iter()
+        .filter_map(|moved| Some((&moved.name, moved.from.as_ref()?)));
+    let one = |(name, place): (&String, &String)| {
+        let message = format!(
+            "`{name}` runs on the processor, although the pipeline asks for `{place}`: it looks at whole images, and they go through the card in tiles"
+        );
+        let finding = Diagnostic::warning(Problem::Moved, message).step(name);
+        finding.help("use smaller records or a larger budget, or say `backend` in its step to have this refused")
+    };
+    asked.map(one).collect()
 }
 
 /// How a segment goes over its images.
@@ -74,7 +173,9 @@ pub(crate) fn tile(
     align: u64,
 ) -> Result<Tiling, u64> {
     let wanted: BTreeSet<Ref> = segment.gives.iter().copied().collect();
-    let whole = lowered(graph, &segment.ops, &wanted, &BTreeMap::new(), None).ok_or(0_u64)?;
+    let reads = segment.reads.iter().copied();
+    let kinds: BTreeMap<Ref, ValueKind> = reads.zip(segment.read_kinds.iter().copied()).collect();
+    let whole = lowered(graph, &segment.ops, &wanted, &kinds, None).ok_or(0_u64)?;
     let around = halo(&whole.flow).ok_or(0_u64)?;
     let first = whole.flow.outputs().first().ok_or(0_u64)?;
     let dims = whole.flow.kind(*first).dims();
@@ -82,19 +183,30 @@ pub(crate) fn tile(
         let cuts = [0, 1, 2].map(|axis| Cut::along(&around, dims, extents, axis));
         // The largest of each extent: what surrounds a tile at an edge is less.
         let most = cuts.map(|cut| cut.most);
-        let tile = lowered(graph, &segment.ops, &wanted, &BTreeMap::new(), Some(most))?;
+        let tile = lowered(graph, &segment.ops, &wanted, &kinds, Some(most))?;
         let program = Program::new(&tile.flow, info);
         let explanation = program.explanation();
         let inputs = tile.flow.inputs().iter();
         let reads: Vec<u64> = inputs.map(|id| tile.flow.kind(*id).bytes()).collect();
         let gives: Vec<u64> = tile.gives.iter().map(|(_, kind)| kind.bytes()).collect();
         let pixels = |dims: Dims| dims.iter().product::<u64>();
-        let per_pixel = |list: &[u64]| list.iter().sum::<u64>() / pixels(most).max(1);
         let read = cuts.iter().map(|cut| cut.read).product::<u64>();
+        let count = cuts.iter().map(|cut| cut.count).product::<u64>();
+        let up = tile
+            .flow
+            .inputs()
+            .iter()
+            .map(|id| match tile.flow.kind(*id) {
+                ValueKind::Image(image) => read * image.dtype.bytes(),
+                // Every tile gets all numbers.
+                list @ ValueKind::List { .. } => count * list.bytes(),
+            });
+        let down = tile.gives.iter().map(|(_, kind)| kind.dtype().bytes());
+        let copied = (up.sum(), pixels(dims) * down.sum::<u64>());
         Some(Tiling {
             extents,
             halo: around,
-            count: cuts.iter().map(|cut| cut.count).product(),
+            count,
             scratch: program.workspace(),
             loaded: program.loaded_bytes() * cuts.iter().map(|cut| cut.sizes).product::<u64>(),
             detours: detours(&program),
@@ -102,7 +214,7 @@ pub(crate) fn tile(
             passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
             seconds: explanation.seconds(machine),
             traffic: explanation.bytes(),
-            copied: (read * per_pixel(&reads), pixels(dims) * per_pixel(&gives)),
+            copied,
             reads,
             gives,
         })
@@ -110,7 +222,8 @@ pub(crate) fn tile(
     // What the images alone take: far more than there is need not be compiled to be known.
     let flow = &whole.flow;
     let images = flow.inputs().iter().chain(flow.outputs());
-    let images: u64 = images.map(|id| flow.kind(*id).dtype().bytes()).sum();
+    let images = images.filter_map(|id| flow.kind(*id).image());
+    let images: u64 = images.map(|image| image.dtype.bytes()).sum();
     let far = room.saturating_mul(4).saturating_add(64 << 20);
     let hopeless = |extents: Dims| {
         let pixels = extents.iter().product::<u64>();

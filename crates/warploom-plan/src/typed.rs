@@ -6,7 +6,7 @@ use warploom_kernels::ImageType;
 use warploom_kernels::op::{self, Given, OpCall, OpError, Params, ValueType};
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::pipeline::{Argument, DTypePolicy, Pipeline, Step};
+use crate::pipeline::{Argument, DTypePolicy, Pipeline, Step, Whereabouts};
 use crate::resolve::{Graph, Late, Op, Ref};
 use crate::sources::{Record, Sources};
 use warploom_core::nearest;
@@ -19,11 +19,35 @@ pub(crate) struct LateParam {
     pub(crate) index: u32,
 }
 
+/// Who says where an operation runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AskedBy {
+    /// Its step, or it itself in a chain.
+    Step,
+    /// The pipeline, for all steps that do not say it.
+    Pipeline,
+    Nobody,
+}
+
+/// Where an operation is asked to run: what it says itself counts before what its step says, and
+/// that before what the pipeline says.
+fn whereabouts<'p>(pipeline: &'p Pipeline, op: &Op<'p>) -> (&'p Whereabouts, AskedBy) {
+    let own = [&op.used.whereabouts, &op.step.whereabouts];
+    match own.into_iter().find(|said| !said.is_silent()) {
+        Some(own) => (own, AskedBy::Step),
+        None if pipeline.whereabouts.is_silent() => (&pipeline.whereabouts, AskedBy::Nobody),
+        None => (&pipeline.whereabouts, AskedBy::Pipeline),
+    }
+}
+
 /// An operation with its types. Positions of [`Ref::Op`] are those in [`Typed::ops`].
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct TypedOp<'p> {
     pub(crate) name: String,
     pub(crate) step: &'p Step,
+    /// Where it is asked to run, and by whom.
+    pub(crate) whereabouts: &'p Whereabouts,
+    pub(crate) asked_by: AskedBy,
     pub(crate) call: OpCall,
     pub(crate) reads: Vec<Ref>,
     pub(crate) late: Vec<LateParam>,
@@ -92,7 +116,8 @@ pub(crate) fn check<'p>(
     if record.pixels() == 0 {
         let Record { dims, .. } = sources.record;
         let message = format!("the records have no pixels: their extents are {dims:?}");
-        findings.push(Diagnostic::error(Problem::RecordMismatch, message));
+        let finding = Diagnostic::error(Problem::RecordMismatch, message);
+        findings.push(finding.help("leave such records out, or correct the extents"));
         return None;
     }
     // Where each operation of the graph went; nowhere when it has no type.
@@ -158,7 +183,7 @@ fn constants(
 
 /// Types one operation and adds it, with a cast where the policy asks for another element type.
 fn one<'p>(
-    pipeline: &Pipeline,
+    pipeline: &'p Pipeline,
     typed: &mut Typed<'p>,
     op: &Op<'p>,
     reads: Vec<Ref>,
@@ -213,9 +238,12 @@ fn one<'p>(
     };
     let wanted = wanted(pipeline, op, &call);
     let given = call.output().image();
+    let (whereabouts, asked_by) = whereabouts(pipeline, op);
     typed.ops.push(TypedOp {
         name: op.name.clone(),
         step: op.step,
+        whereabouts,
+        asked_by,
         call,
         reads,
         late,
@@ -230,6 +258,8 @@ fn one<'p>(
         typed.ops.push(TypedOp {
             name: format!("{}.cast", op.name),
             step: op.step,
+            whereabouts,
+            asked_by,
             call,
             reads: vec![result],
             late: Vec::new(),
@@ -285,7 +315,9 @@ fn late(
             op.name
         );
         let finding = Diagnostic::error(Problem::WrongValue, message);
-        findings.push(finding.step(&op.name).at(late.item.place));
+        let help = "name a step that gives numbers, such as `totals` or `percentiles`";
+        let finding = finding.step(&op.name).at(late.item.place);
+        findings.push(finding.help(help));
         return None;
     };
     let item = late.item.value.as_str();

@@ -6,11 +6,12 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warploom_core::{CheckedQueue, Queue as _, QueueDesc, Registry, Slice};
+use warploom_core::{CheckedQueue, DType, Queue as _, QueueDesc, Registry, Slice};
+use warploom_kernels::flow::ValueKind;
 use warploom_kernels::program::{Loaded, to_pairs, to_wide};
 use warploom_kernels::{Dims, ImageType};
 use warploom_plan::ExecutionPlan;
-use warploom_plan::plan::{CopyReason, PlanStep, Pool, Role, Variant};
+use warploom_plan::plan::{CopyReason, PlanStep, PlanValue, Pool, Role, Variant};
 
 use crate::error::RunFailure;
 use crate::rooms::{Constants, Faces, kind, shared};
@@ -252,6 +253,7 @@ impl Errand {
             device,
             memory,
             tiles,
+            pairs,
             ..
         } = done
         else {
@@ -259,26 +261,38 @@ impl Errand {
         };
         let plan = Arc::clone(&self.plan);
         let variant = &plan.variants[at];
-        let image = |name: &String| {
-            let value = variant.value(name).and_then(|value| value.kind().image());
-            value.ok_or_else(|| foreign(format!("`{name}` is cut and is no image")))
+        let kind_of = |name: &String| {
+            let value = variant.value(name).map(PlanValue::kind);
+            value.ok_or_else(|| foreign(format!("the plan says nothing of `{name}`")))
         };
-        let reads: Vec<ImageType> = done.reads().iter().map(image).collect::<Result<_, _>>()?;
+        let image = |name: &String| {
+            let image = kind_of(name)?.image();
+            image.ok_or_else(|| foreign(format!("`{name}` is made of tiles and is no image")))
+        };
+        let reads: Vec<ValueKind> = done.reads().iter().map(kind_of).collect::<Result<_, _>>()?;
         let gives: Vec<ImageType> = done.gives().iter().map(image).collect::<Result<_, _>>()?;
+        let in_pairs = |dtype: DType| *pairs && dtype == DType::F64;
         let mut tile = std::mem::take(&mut self.tile);
         for part in tiles.parts(gives.first().map_or([0; 3], |image| image.dims)) {
             let loaded = Arc::clone(&self.programs[at][step][&Some(part.extents())]);
             let mut inputs = Vec::new();
-            for (name, image) in done.reads().iter().zip(&reads) {
-                let whole = self.host(at, step, name, image.bytes())?;
+            for (name, kind) in done.reads().iter().zip(&reads) {
+                let whole = self.host(at, step, name, kind.bytes())?;
                 tile.clear();
-                let size = image.dtype.bytes();
-                on_host(whole.as_ref(), |whole| {
-                    for_rows(image.dims, &part.reads, |start, count| {
-                        let row = length(start * size)..length((start + count) * size);
-                        tile.extend_from_slice(&whole[row]);
-                    });
+                let size = kind.dtype().bytes();
+                on_host(whole.as_ref(), |whole| match kind {
+                    ValueKind::Image(image) => {
+                        for_rows(image.dims, &part.reads, |start, count| {
+                            let row = length(start * size)..length((start + count) * size);
+                            tile.extend_from_slice(&whole[row]);
+                        });
+                    }
+                    // Every tile gets all numbers.
+                    ValueKind::List { .. } => tile.extend_from_slice(whole),
                 })?;
+                if in_pairs(kind.dtype()) {
+                    to_pairs(&mut tile);
+                }
                 let room = self.room(memory, device)?;
                 let (place, _) = Self::place(room, at, step, (Role::Tile, name))?;
                 let to = place.part(0..tile.len() as u64)?;
@@ -298,6 +312,9 @@ impl Errand {
                 tile.resize(length(bytes), 0);
                 let from = place.part(0..bytes)?;
                 queue(&mut self.queues, device)?.download(&from, &mut tile)?;
+                if in_pairs(image.dtype) {
+                    to_wide(&mut tile);
+                }
                 let inner = [0, 1, 2].map(|axis| {
                     let start = part.reads[axis].start;
                     part.gives[axis].start - start..part.gives[axis].end - start

@@ -227,7 +227,23 @@ fn tiles_run_from_the_plan_s_data_with_the_same_bits() {
         .step(Step::new(
             "top",
             OpUse::new("maximum_box").with("radius", 2_i64),
-        ));
+        ))
+        // Numbers of whole images that go with every tile, and labels of what comes out.
+        .step(Step::new(
+            "limits",
+            OpUse::new("percentiles").with("q", [10_i64, 60]),
+        ))
+        .step(
+            Step::new(
+                "bright",
+                OpUse::new("greater").with_computed("value", "limits", "1"),
+            )
+            .reads(["top"]),
+        )
+        .step(Step::new("cells", OpUse::new("label_box")))
+        .output("top", "top.tif")
+        .output("limits", "limits.json")
+        .output("cells", "cells.tif");
     let mut tried = 0;
     for backends in mixtures()
         .into_iter()
@@ -240,12 +256,10 @@ fn tiles_run_from_the_plan_s_data_with_the_same_bits() {
         options.budget = Some(40_000);
         let plan = compile(&pipeline, &sources, Some(&status), &options);
         let plan = plan.unwrap_or_else(|found| panic!("{}", found[0]));
-        let steps = &plan.variants[0].steps;
-        assert!(
-            steps
-                .iter()
-                .any(|step| matches!(step, PlanStep::Tiled { .. }))
-        );
+        let steps = plan.variants[0].steps.iter();
+        let tiled = steps.filter(|step| matches!(step, PlanStep::Tiled { .. }));
+        let mut ops = tiled.flat_map(PlanStep::ops);
+        assert!(ops.any(|op| op.name == "bright"), "{}", plan.summary());
         check(&plan, &given);
         tried += 1;
     }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use warploom::kernels::flow::ValueKind;
 use warploom::kernels::program::{Loader, Program, to_pairs, to_wide};
 use warploom::kernels::{Dims, ImageType};
 use warploom::plan::ExecutionPlan;
 use warploom::plan::plan::{PlanStep, Pool, Role, Variant};
-use warploom::{DeviceId, Math, MemoryKind, Queue, QueueDesc, Slice, registry};
+use warploom::{DType, DeviceId, Math, MemoryKind, Queue, QueueDesc, Slice, registry};
 
 /// Memory as the plan laid it out: one allocation a pool for the slot, one for what is shared.
 struct Room {
@@ -242,14 +243,17 @@ impl<'a> Runner<'a> {
             device,
             memory,
             tiles,
+            pairs,
             ..
         } = done
         else {
             unreachable!()
         };
         let room = self.room(memory, device);
-        let image = |name: &String| self.variant().value(name).unwrap().kind().image().unwrap();
-        let reads: Vec<ImageType> = done.reads().iter().map(image).collect();
+        let kind = |name: &String| self.variant().value(name).unwrap().kind();
+        let image = |name: &String| kind(name).image().unwrap();
+        let in_pairs = |dtype: DType| *pairs && dtype == DType::F64;
+        let reads: Vec<ValueKind> = done.reads().iter().map(kind).collect();
         let gives: Vec<ImageType> = done.gives().iter().map(image).collect();
         let parts = tiles.parts(gives[0].dims);
         assert_eq!(parts.len() as u64, tiles.count);
@@ -259,15 +263,21 @@ impl<'a> Runner<'a> {
             let queue = QueueDesc::named("tile");
             let mut queue = self.loaders[device].device().queue(&queue).unwrap();
             let mut inputs = Vec::new();
-            for (name, image) in done.reads().iter().zip(&reads) {
-                let size = image.dtype.bytes();
+            for (name, kind) in done.reads().iter().zip(&reads) {
+                let size = kind.dtype().bytes();
                 let whole = self.host(step, name);
                 let mut cut = Vec::new();
-                for_rows(image.dims, &part.reads, |start, count| {
-                    cut.extend_from_slice(
-                        &whole[length(start * size)..length((start + count) * size)],
-                    );
-                });
+                match kind {
+                    ValueKind::Image(image) => for_rows(image.dims, &part.reads, |start, count| {
+                        cut.extend_from_slice(
+                            &whole[length(start * size)..length((start + count) * size)],
+                        );
+                    }),
+                    ValueKind::List { .. } => cut.extend_from_slice(whole),
+                }
+                if in_pairs(kind.dtype()) {
+                    to_pairs(&mut cut);
+                }
                 let slice = self.slice(room, step, Role::Tile, name);
                 queue
                     .upload(&cut, &slice.part(0..cut.len() as u64).unwrap())
@@ -288,6 +298,9 @@ impl<'a> Runner<'a> {
                 queue
                     .download(&slice.part(0..bytes).unwrap(), &mut tile)
                     .unwrap();
+                if in_pairs(image.dtype) {
+                    to_wide(&mut tile);
+                }
                 let inner = [0, 1, 2].map(|axis| {
                     let start = part.reads[axis].start;
                     part.gives[axis].start - start..part.gives[axis].end - start

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::expr::{Dag, Id, Node as Term};
-use crate::flow::{Combine, Flow, Node, Prim, Weights};
+use crate::flow::{Combine, Flow, Node, Prim, ValueId, ValueKind, Weights};
 use crate::{Boundary, Dims};
 
 /// What must surround a part of an image so that the part comes out as it does in the whole.
@@ -63,7 +63,7 @@ impl Halo {
 }
 
 /// What surrounds a part of a flow's results; `None` when a pixel may depend on all pixels, or on
-/// where it is in the whole.
+/// where it is in the whole. Numbers that a formula reads are no pixels: every part gets all of them.
 pub fn halo(flow: &Flow) -> Option<Halo> {
     let mut grain: Dims = [1; 3];
     let mut reach: Vec<Dims> = vec![[0; 3]; flow.values().len()];
@@ -90,9 +90,12 @@ fn larger(a: Dims, b: Dims) -> Dims {
 /// How far one node reads; `None` when it looks at more than surroundings.
 fn reach_of(flow: &Flow, node: &Node, grain: &mut Dims) -> Option<Dims> {
     let dims = flow.kind(node.outputs[0]).image()?.dims;
-    let values = node.inputs.iter().chain(&node.outputs);
-    let mut images = values.map(|id| flow.kind(*id).image());
-    if !images.all(|image| image.is_some_and(|image| image.dims == dims)) {
+    let formula = matches!(node.prim, Prim::Map { .. });
+    let alike = |id: &ValueId| match flow.kind(*id) {
+        ValueKind::Image(image) => image.dims == dims,
+        ValueKind::List { .. } => formula && node.inputs.contains(id),
+    };
+    if !node.inputs.iter().chain(&node.outputs).all(alike) {
         return None;
     }
     let (reach, boundary) = match &node.prim {
@@ -168,4 +171,27 @@ fn common_multiple(a: u64, b: u64) -> u64 {
         (x, y) = (y, x % y);
     }
     a / x * b
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::DType;
+
+    use super::*;
+    use crate::ImageType;
+    use crate::expr::Ty;
+
+    #[test]
+    fn numbers_that_a_formula_reads_are_no_pixels() {
+        let mut flow = Flow::new();
+        let image = flow.input(ValueKind::Image(ImageType::plane(DType::F32, 8, 9)));
+        let list = flow.input(ValueKind::scalars(3));
+        let bright = flow.map(&[image, list], image, DType::U8, &[], |graph, ids, _| {
+            let pixel = graph.pixel(ids[0]).cast(Ty::F64);
+            pixel.gt(graph.scalar(ids[1], 2))
+        });
+        flow.output(bright);
+        let (reach, grain) = ([0; 3], [1; 3]);
+        assert_eq!(halo(&flow), Some(Halo { reach, grain }));
+    }
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use warploom_core::DeviceInfo;
 use warploom_core::memory::HOST;
 use warploom_kernels::flow::ValueKind;
+use warploom_kernels::gpu::Tuning;
+use warploom_kernels::kernel::Target;
 
 use crate::diagnostic::Diagnostic;
 use crate::options::Options;
@@ -32,6 +34,16 @@ pub(crate) struct Draft {
     pub(crate) paced: (f64, String),
     pub(crate) measured: bool,
     pub(crate) copies: Vec<(String, String)>,
+    /// Operations that tiles move to the processor.
+    pub(crate) moved: Vec<Moved>,
+}
+
+/// An operation that looks at whole images, where its card works on tiles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Moved {
+    pub(crate) name: String,
+    /// Where the pipeline asks it to run: a backend or a card.
+    pub(crate) from: Option<String>,
 }
 
 struct Drafting<'a, 'p> {
@@ -54,15 +66,18 @@ struct Drafting<'a, 'p> {
     copies: Vec<(String, String)>,
     refused: Vec<Diagnostic>,
     no_host_copy: bool,
+    moved: &'a [Moved],
 }
 
 /// What a draft must keep to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct Rules<'a> {
     /// Values may not travel through the host between steps.
     pub(crate) no_host_copy: bool,
     /// Devices work on tiles of at most this many bytes.
     pub(crate) tiles: Option<u64>,
+    /// What runs on the processor because of that.
+    pub(crate) moved: &'a [Moved],
 }
 
 /// Makes the draft of graphs whose operations are on these faces.
@@ -71,7 +86,7 @@ pub(crate) fn draft(
     options: &Options,
     graphs: &[Typed<'_>],
     faces: &[Vec<FaceAt>],
-    rules: Rules,
+    rules: Rules<'_>,
 ) -> Result<Draft, Vec<Diagnostic>> {
     let mut draft = Draft {
         variants: Vec::new(),
@@ -82,6 +97,7 @@ pub(crate) fn draft(
         paced: (0.0, String::new()),
         measured: true,
         copies: Vec::new(),
+        moved: rules.moved.to_vec(),
     };
     let mut all: BTreeMap<Spot, Vec<Stays>> = BTreeMap::new();
     let mut shared: BTreeMap<Spot, Shared> = BTreeMap::new();
@@ -110,6 +126,7 @@ pub(crate) fn draft(
             copies: Vec::new(),
             refused: Vec::new(),
             no_host_copy: rules.no_host_copy,
+            moved: rules.moved,
         };
         if !drafting.work(&segments, rules.tiles) {
             // What follows reads what nobody gives.
@@ -174,6 +191,11 @@ fn resource(step: &PlanStep) -> String {
             format!("work on {device}")
         }
     }
+}
+
+/// Does a face keep numbers of 64 bits as pairs of `f32`?
+fn in_pairs(info: &DeviceInfo) -> bool {
+    Tuning::of(info).is_some_and(|tuning| tuning.target == Target::Wgsl)
 }
 
 /// A face, of those that are there.

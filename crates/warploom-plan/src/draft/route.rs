@@ -3,10 +3,8 @@
 use warploom_core::memory::HOST;
 use warploom_core::{DType, Space};
 use warploom_kernels::flow::ValueKind;
-use warploom_kernels::gpu::Tuning;
-use warploom_kernels::kernel::Target;
 
-use super::Drafting;
+use super::{Drafting, in_pairs};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::plan::{CopyReason, PlanStep, Role, Written};
 use crate::pool::Spot;
@@ -41,7 +39,7 @@ impl Drafting<'_, '_> {
         let id = info.id.to_string();
         let staging = info.staging_kind();
         let staging = staging.filter(|kind| kind.space() == Space::Pinned);
-        let wgsl = Tuning::of(info).is_some_and(|tuning| tuning.target == Target::Wgsl);
+        let pairs = in_pairs(info);
         let name = self.graph.name(of).to_owned();
         self.copies.push((
             format!("copy of `{name}` from {} to {}", from.1, to.1),
@@ -62,7 +60,7 @@ impl Drafting<'_, '_> {
             to: to.1.to_string(),
             device: id,
             staging: staging.map(|kind| kind.to_string()),
-            pairs: wgsl && kind.dtype() == DType::F64,
+            pairs: pairs && kind.dtype() == DType::F64,
             bytes,
             seconds: speed.launch + bytes as f64 / rate,
             why,

@@ -1,14 +1,16 @@
 //! Operations at work: whole images on one face, or tiles of them.
 
-use warploom_core::Bytes;
+use warploom_core::{Bytes, DType};
+use warploom_kernels::op::Backends;
 
-use super::Drafting;
+use super::{Drafting, in_pairs};
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::plan::{PlanComputed, PlanOp, PlanStep, Role, Tiles};
+use crate::plan::{Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Role, Tiles};
 use crate::pool::{ALIGN, Spot};
 use crate::resolve::Ref;
 use crate::segment::Segment;
 use crate::tile::{Tiling, tile};
+use crate::typed::AskedBy;
 use crate::world::speed;
 
 impl Drafting<'_, '_> {
@@ -47,7 +49,7 @@ impl Drafting<'_, '_> {
         let step = PlanStep::Run {
             device: info.id.to_string(),
             memory: spot.1.to_string(),
-            ops: segment.ops.iter().map(|at| self.op(*at)).collect(),
+            ops: self.ops(segment, spot, spot),
             reads: self.names(&segment.reads),
             gives: self.names(&segment.gives),
             passes: segment.passes,
@@ -132,12 +134,14 @@ impl Drafting<'_, '_> {
         let (up, down) = tiling.copied;
         let copying = up as f64 / speed.up + down as f64 / speed.down;
         let seconds = tiling.count as f64 * work + copying;
+        let mut kinds = segment.read_kinds.iter().chain(&segment.kinds);
         let step = PlanStep::Tiled {
             device: info.id.to_string(),
             memory: spot.1.to_string(),
-            ops: segment.ops.iter().map(|at| self.op(*at)).collect(),
+            ops: self.ops(segment, spot, host),
             reads: self.names(&segment.reads),
             gives: self.names(&segment.gives),
+            pairs: in_pairs(&info) && kinds.any(|kind| kind.dtype() == DType::F64),
             tiles: Tiles {
                 count: tiling.count,
                 extents: tiling.extents,
@@ -175,7 +179,30 @@ impl Drafting<'_, '_> {
         self.shared.entry(spot).or_default().loaded += tiling.loaded;
     }
 
-    fn op(&self, at: usize) -> PlanOp {
+    /// The operations of a segment that works at one spot, and whose values are given and left at
+    /// another.
+    fn ops(&self, segment: &Segment, inner: Spot, outer: Spot) -> Vec<PlanOp> {
+        let spot = |outside: bool| if outside { outer } else { inner };
+        let one = |at: &usize| {
+            let op = &self.graph.ops[*at];
+            let reads = op.reads.iter().map(|of| spot(segment.reads.contains(of)));
+            let by = match (op.call.op.backends, op.asked_by) {
+                (Backends::CpuOnly { .. }, _) => KindsBy::Operation,
+                _ if self.moved.iter().any(|moved| moved.name == op.name) => KindsBy::Inferred,
+                (_, AskedBy::Step | AskedBy::Pipeline) => KindsBy::User,
+                (_, AskedBy::Nobody) => KindsBy::Inferred,
+            };
+            let kinds = Kinds {
+                reads: reads.map(|(_, kind)| kind.to_string()).collect(),
+                gives: spot(segment.gives.contains(&Ref::Op(*at))).1.to_string(),
+                by,
+            };
+            self.op(*at, kinds)
+        };
+        segment.ops.iter().map(one).collect()
+    }
+
+    fn op(&self, at: usize, kinds: Kinds) -> PlanOp {
         let op = &self.graph.ops[at];
         let computed = |name: &str| op.late.iter().any(|late| late.param == name);
         let params = op.call.params.iter();
@@ -201,6 +228,7 @@ impl Drafting<'_, '_> {
                 .map(|read| self.graph.name(*read).to_owned())
                 .collect(),
             gives: op.call.output().to_string(),
+            kinds,
         }
     }
 }

@@ -65,11 +65,13 @@ const fn needed(name: &'static str, takes: Takes, doc: &'static str) -> Field {
 
 /// The one thing that can be strict so far.
 pub const STRICT: &[&str] = &["no-host-copy"];
+/// What a step does: exactly one of these fields is there.
+pub const WORK: &[&str] = &["op", "chain", "branch"];
 /// The axes a step may branch by.
 pub const BRANCH_AXES: &[&str] = &["channel"];
 const DTYPES: &[&str] = &["operation", "input"];
 
-/// Fields that say where work runs; pipelines and steps have them.
+/// Fields that say where work runs; pipelines, steps and items of chains have them.
 const BACKEND: Field = field(
     "backend",
     Takes::Text,
@@ -180,6 +182,23 @@ pub const STEP: &[Field] = &[
     MEMORY,
     DEVICE,
     DTYPE,
+];
+
+/// What an item of a chain has, beside the parameters of its operation.
+pub const ITEM: &[Field] = &[
+    needed(
+        "op",
+        Takes::Text,
+        "the operation; its parameters are fields of the item too",
+    ),
+    field(
+        "params",
+        Takes::Params,
+        "parameters whose names are fields of items",
+    ),
+    BACKEND,
+    MEMORY,
+    DEVICE,
 ];
 
 /// What an output has.

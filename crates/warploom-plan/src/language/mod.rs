@@ -27,7 +27,9 @@ pub fn read(text: &str) -> Result<Pipeline, Vec<Diagnostic>> {
             "the file has {} bytes; a pipeline has at most {MAX_BYTES}",
             text.len()
         );
-        return Err(vec![Diagnostic::error(Problem::TooLarge, message)]);
+        let finding = Diagnostic::error(Problem::TooLarge, message);
+        let help = "make several pipelines of it, each reading what the one before it wrote";
+        return Err(vec![finding.help(help)]);
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -50,7 +52,9 @@ fn syntax(error: &toml::de::Error) -> Diagnostic {
         end: span.end,
     });
     let message = error.message().replace('\n', ", ");
-    Diagnostic::error(Problem::Syntax, format!("this is no TOML: {message}")).at(at)
+    let finding = Diagnostic::error(Problem::Syntax, format!("this is no TOML: {message}"));
+    let help = "look for a quote or a bracket that is missing, here or in the lines above";
+    finding.at(at).help(help)
 }
 
 fn pipeline(findings: &mut Findings, root: &DeTable<'_>, end: usize) -> Pipeline {

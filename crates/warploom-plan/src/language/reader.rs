@@ -41,7 +41,16 @@ impl Findings {
             Problem::WrongType,
             format!("`{field}` takes {wants}, not {}", kind_of(got.get_ref())),
         );
-        self.add(finding.at(Some(place(got))));
+        let help = match wants {
+            "a text" => format!("write `{field} = \"...\"`"),
+            "true or false" => format!("write `{field} = true` or leave it out"),
+            "a table" => {
+                format!("write `[{field}]` and its fields below, or `{field} = {{ ... }}`")
+            }
+            "a list" => format!("write `[[{field}]]` before each of them, or `{field} = [...]`"),
+            _ => format!("write {wants}"),
+        };
+        self.add(finding.at(Some(place(got))).help(help));
     }
 
     pub(super) fn text(&mut self, field: &str, node: &Node<'_>) -> Option<At<String>> {
@@ -78,9 +87,10 @@ impl Findings {
                 Problem::UnknownWord,
                 format!("`{field}` is `{}`; it takes {}", text.value, list(words)),
             );
-            if let Some(near) = nearest(&text.value, words.iter().copied()) {
-                finding = finding.help(format!("did you mean `{near}`?"));
-            }
+            finding = match nearest(&text.value, words.iter().copied()) {
+                Some(near) => finding.help(format!("did you mean `{near}`?")),
+                None => finding.help(format!("write one of them, or leave `{field}` out")),
+            };
             self.add(finding.at(text.place));
         }
         found

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use warploom_kernels::op;
 
-use super::field::{BRANCH_AXES, Field, PIPELINE, Takes};
+use super::field::{BRANCH_AXES, Field, ITEM, PIPELINE, Takes, WORK};
 
 /// The schema of pipeline files, made from the list of fields and the catalogue.
 pub fn schema() -> Value {
@@ -20,8 +20,7 @@ pub fn schema() -> Value {
         ]},
         "chain": { "type": "array", "items": { "anyOf": [
             { "$ref": "#/$defs/op" },
-            { "type": "object", "properties": { "op": { "$ref": "#/$defs/op" }, "params": { "type": "object" } },
-              "required": ["op"], "additionalProperties": { "$ref": "#/$defs/argument" } }
+            object(ITEM, true)
         ]}},
     });
     root
@@ -68,8 +67,17 @@ fn takes(field: &Field) -> Value {
         }
         Takes::List(fields) => {
             // The other fields of a step are its operation's parameters.
-            let open = fields.iter().any(|field| field.name == "op");
-            json!({ "type": "array", "items": object(fields, open) })
+            let works = WORK
+                .iter()
+                .all(|work| fields.iter().any(|field| field.name == *work));
+            let mut item = object(fields, works);
+            if works {
+                item["oneOf"] = WORK
+                    .iter()
+                    .map(|work| json!({ "required": [work] }))
+                    .collect();
+            }
+            json!({ "type": "array", "items": item })
         }
         Takes::Branch => json!({
             "type": "object", "properties": { "by": { "enum": BRANCH_AXES } }, "required": ["by"],

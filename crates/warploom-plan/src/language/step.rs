@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::field::{BRANCH_AXES, STEP};
+use super::field::{BRANCH_AXES, Field, ITEM, STEP, WORK};
 use super::reader::{Findings, Node, key, place};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::pipeline::{Argument, At, OpUse, Step, Whereabouts, Work};
@@ -10,9 +10,9 @@ use crate::pipeline::{Argument, At, OpUse, Step, Whereabouts, Work};
 /// Reads one step, the `at`-th.
 pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Option<Step> {
     let table = findings.table("step", node)?;
-    let kinds = ["op", "chain", "branch"];
-    let present: Vec<&str> = kinds
-        .into_iter()
+    let present: Vec<&str> = WORK
+        .iter()
+        .copied()
         .filter(|kind| table.contains_key(*kind))
         .collect();
     let label = match table
@@ -38,7 +38,7 @@ pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Optio
         }
     }
     let work = match present[0] {
-        "op" => Work::Chain(vec![one(findings, table)?]),
+        "op" => Work::Chain(vec![one(findings, table, STEP)?]),
         "chain" => Work::Chain(chain(findings, "chain", &table["chain"])?),
         _ => branch(findings, &label, &table["branch"])?,
     };
@@ -103,18 +103,18 @@ fn names(findings: &mut Findings, node: &Node<'_>) -> Vec<At<String>> {
     }
 }
 
-/// The operation of a step or of an item of a chain, with its parameters.
-fn one(findings: &mut Findings, table: &DeTable<'_>) -> Option<OpUse> {
+/// The operation of a step or of an item of a chain, with its parameters: what is no field of it.
+fn one(findings: &mut Findings, table: &DeTable<'_>, fields: &[Field]) -> Option<OpUse> {
     let mut used = OpUse::new(findings.text("op", &table["op"])?);
     for (name, node) in table {
         let field = name.get_ref().as_ref();
-        let of_step = STEP.iter().any(|known| known.name == field);
+        let is_field = fields.iter().any(|known| known.name == field);
         if field == "params" {
             let params = findings.table(field, node);
             for (name, node) in params.into_iter().flatten() {
                 argument(findings, &mut used, key(name), node);
             }
-        } else if !of_step {
+        } else if !is_field {
             argument(findings, &mut used, key(name), node);
         }
     }
@@ -160,6 +160,28 @@ fn computed(
     })
 }
 
+/// An operation of a chain. What only steps have, such as `input`, is refused and no parameter.
+fn item_of_chain(findings: &mut Findings, table: &DeTable<'_>) -> Option<OpUse> {
+    let has = |fields: &[Field], name: &str| fields.iter().any(|known| known.name == name);
+    for name in table.keys() {
+        let field = name.get_ref().as_ref();
+        if has(STEP, field) && !has(ITEM, field) {
+            let fields = ITEM.iter().map(|field| field.name);
+            findings.unknown("an operation of a chain", &key(name), fields);
+        }
+    }
+    let mut used = one(findings, table, STEP)?;
+    for (name, node) in table {
+        whereabouts(
+            findings,
+            &mut used.whereabouts,
+            name.get_ref().as_ref(),
+            node,
+        );
+    }
+    Some(used)
+}
+
 /// A list of operations: tables with `op`, or bare names.
 fn chain(findings: &mut Findings, field: &str, node: &Node<'_>) -> Option<Vec<OpUse>> {
     let items = node.get_ref().as_array();
@@ -173,16 +195,7 @@ fn chain(findings: &mut Findings, field: &str, node: &Node<'_>) -> Option<Vec<Op
                 ops.push(OpUse::new(At::new(name.clone().into_owned(), place(item))));
             }
             DeValue::Table(table) if table.contains_key("op") => {
-                for name in table.keys() {
-                    let of_step = STEP
-                        .iter()
-                        .any(|known| known.name == name.get_ref().as_ref());
-                    if of_step && !["op", "params"].contains(&name.get_ref().as_ref()) {
-                        let fields = ["op", "params"].into_iter();
-                        findings.unknown("an operation of a chain", &key(name), fields);
-                    }
-                }
-                ops.extend(one(findings, table));
+                ops.extend(item_of_chain(findings, table));
             }
             DeValue::Table(_) => {
                 let doc = "an operation of the catalogue";

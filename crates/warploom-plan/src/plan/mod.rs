@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use memory::{Lodging, Memory, Peak, Pool, Role};
-pub use step::{CopyReason, PlanComputed, PlanOp, PlanStep, Tiles};
+pub use step::{CopyReason, Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Tiles};
 pub use value::{Form, PlanValue};
 
 use warploom_core::DType;

@@ -68,12 +68,15 @@ pub enum PlanStep {
         memory: String,
         /// The operations, in order.
         ops: Vec<PlanOp>,
-        /// The images that are cut, in the order of the program's inputs.
+        /// What it is given, in the order of the program's inputs: images are cut, numbers go with
+        /// every tile.
         reads: Vec<String>,
         /// The images that are put together, in the order of the program's outputs.
         gives: Vec<String>,
         /// How the images are cut.
         tiles: Tiles,
+        /// Do numbers of 64 bits become pairs of `f32` on the device, and numbers again after it?
+        pairs: bool,
         /// Launches per tile.
         passes: u32,
         /// What of it runs on the host although it is on a device, with copies there and back.
@@ -191,6 +194,43 @@ pub struct PlanOp {
     pub reads: Vec<String>,
     /// What it gives.
     pub gives: String,
+    /// The kinds of memory it reads in and leaves its result in. Where a value is elsewhere, a copy
+    /// before it, which is a step of its own, brings it.
+    pub kinds: Kinds,
+}
+
+/// The kinds of memory of an operation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Kinds {
+    /// Of each value it reads, in order.
+    pub reads: Vec<String>,
+    /// Of its result.
+    pub gives: String,
+    /// Who said so.
+    pub by: KindsBy,
+}
+
+/// Who says in which memory an operation works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KindsBy {
+    /// The operation: only the processor can do it.
+    Operation,
+    /// The pipeline, its step, or its item of a chain.
+    User,
+    /// Nobody: it is where the rest of the pipeline runs, or where it had to go for tiles.
+    Inferred,
+}
+
+impl KindsBy {
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Operation => "operation",
+            Self::User => "user",
+            Self::Inferred => "inferred",
+        }
+    }
 }
 
 /// A parameter that an earlier operation computes.

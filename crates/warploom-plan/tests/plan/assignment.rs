@@ -4,6 +4,7 @@
 use rstest::rstest;
 use warploom_core::DType;
 use warploom_plan::pipeline::{OpUse, Policy, Step};
+use warploom_plan::plan::{Kinds, KindsBy, PlanStep};
 use warploom_plan::{Diagnostic, ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine, machine_with, opencl};
@@ -79,6 +80,89 @@ fn c36_first_takes_the_first_and_mixed_steps_share_it() {
     ];
     let expected = expected.map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!(faces(&plan), expected);
+    // Every operation says in which memory it reads and gives; what is elsewhere is copied, visibly.
+    let steps = &plan.variants[0].steps;
+    let kinds = steps.iter().flat_map(PlanStep::ops).map(|op| {
+        let Kinds { reads, gives, .. } = &op.kinds;
+        (op.name.as_str(), reads.join(","), gives.as_str())
+    });
+    let on_card = |name| (name, "cuda.device".to_owned(), "cuda.device");
+    let expected = [
+        ("a", "host".to_owned(), "host"),
+        on_card("b"),
+        on_card("c"),
+        on_card("d"),
+    ];
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    let copies = steps.iter().filter_map(|step| match step {
+        PlanStep::Copy {
+            value, from, to, ..
+        } => Some((value.as_str(), from.as_str(), to.as_str())),
+        _ => None,
+    });
+    let expected = [("a", "host", "cuda.device"), ("d", "cuda.device", "host")];
+    assert_eq!(copies.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn kinds_are_declared_by_the_operation_by_the_user_or_inferred() {
+    let pipeline = Pipeline::new("p")
+        .step(smooth("said").memory("cupy"))
+        .step(smooth("silent"))
+        .step(Step::new("own", OpUse::new("threshold_li")).reads(["silent"]));
+    let status = machine([cpu(), cuda(0, GIB)]);
+    let plan = compile(&pipeline, &plane(), Some(&status), &Options::default());
+    let plan = plan.unwrap_or_else(|found| panic!("{}", found[0]));
+    let by = |name: &str| {
+        let mut ops = plan.variants[0].steps.iter().flat_map(PlanStep::ops);
+        ops.find(|op| op.name == name).unwrap().kinds.clone()
+    };
+    assert_eq!(by("said").by, KindsBy::User);
+    assert_eq!(by("silent").by, KindsBy::Inferred);
+    assert_eq!(by("silent").gives, "cuda.device");
+    assert_eq!(
+        (by("own").by, by("own").gives.as_str()),
+        (KindsBy::Operation, "host")
+    );
+    let told = plan.explanation();
+    for line in [
+        "  said: cuda.device -> cuda.device (user)",
+        "  silent: cuda.device -> cuda.device (inferred)",
+        "  own: host -> host (operation)",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+}
+
+/// Each name that people know means its backend.
+#[rstest]
+#[case("numpy", "cpu:0")]
+#[case("cupy", "cuda:0")]
+#[case("torch", "cuda:0")]
+#[case("tensorflow", "cuda:0")]
+#[case("jax", "cuda:0")]
+#[case("pyclesperanto", "opencl:0")]
+fn names_of_libraries_are_kinds_of_memory(#[case] name: &str, #[case] face: &str) {
+    let pipeline = Pipeline::new("p").step(smooth("a").memory(name));
+    let status = machine([cpu(), cuda(0, GIB), opencl(0, 0, GIB)]);
+    let plan = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap();
+    assert_eq!(plan.device.faces, [face]);
+}
+
+/// What the caller says (`plan --placement`) counts before what the file says.
+#[test]
+fn the_caller_s_placement_counts_before_the_file_s() {
+    let mut pipeline = Pipeline::new("p").step(smooth("a"));
+    pipeline.placement = Some(Policy::Fit);
+    let status = machine([cpu(), cuda(0, GIB), cuda(1, 4 * GIB)]);
+    let mut options = Options::default();
+    let place = |options: &Options| {
+        let plan = compile(&pipeline, &plane(), Some(&status), options).unwrap();
+        plan.device.faces[0].clone()
+    };
+    assert_eq!(place(&options), "cuda:1");
+    options.placement = Some(Policy::First);
+    assert_eq!(place(&options), "cuda:0");
 }
 
 #[test]

@@ -1,31 +1,48 @@
 //! No text brings the compiler down, and none keeps it long.
 //!
 //! Three sorts of texts: words of the language in any order, files that a grammar made, and files
-//! that are right but for some damage. A few thousand with fixed seeds are part of the tests; with
-//! `WARPLOOM_FUZZ_SECONDS` set, new ones are made for so long.
+//! that are right but for some damage. Every one is a plan or findings that all say what to do. Some
+//! 1500 with fixed seeds are part of the tests; with `WARPLOOM_FUZZ_SECONDS` set, new ones are made for
+//! so long (CONTRIBUTING.md has the command).
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use warploom_core::DType;
-use warploom_kernels::op::ops;
+use warploom_kernels::op::{Fallback, OpInfo, ParamInfo, ParamKind, ops};
 use warploom_plan::{Options, Pipeline, Sources, compile};
 
 use crate::language::{all_fields, outcome, outcome_of};
 use crate::machine::{GIB, cpu, cuda, machine};
 use crate::texts::{right, wrong};
 
-/// A second is the bar for a release build, which `cargo xtask bench plan` holds all of these to. Code
-/// that is not optimised takes some twenty times as long, and machines that test are busy; what takes
-/// the square of a length would need many minutes.
-const LONGEST: Duration = Duration::from_mins(2);
+/// A second is the bar for a release build, which `cargo xtask bench plan` holds all of these to as
+/// well. Code that is not optimised takes some twenty times as long, and machines that test are busy;
+/// what takes the square of a length would need many minutes.
+const LONGEST: Duration = if cfg!(debug_assertions) {
+    Duration::from_mins(2)
+} else {
+    Duration::from_secs(1)
+};
+
+/// The time something takes by itself: that of the quickest try, where others had the machine.
+fn held_to_its_time(what: &str, mut work: impl FnMut()) {
+    let mut quickest = Duration::MAX;
+    for _ in 0..3 {
+        let begun = Instant::now();
+        work();
+        quickest = quickest.min(begun.elapsed());
+        if quickest < LONGEST {
+            return;
+        }
+    }
+    panic!("{what} takes {quickest:?}");
+}
 
 #[test]
 fn bad_files_are_errors_and_quick() {
     for (name, text) in wrong() {
-        let begun = Instant::now();
-        assert!(outcome(&text).contains("WL0"), "{name}");
-        assert!(begun.elapsed() < LONGEST, "{name}: {:?}", begun.elapsed());
+        held_to_its_time(name, || assert!(outcome(&text).contains("WL0"), "{name}"));
     }
 }
 
@@ -39,11 +56,11 @@ fn large_files_are_plans_and_quick() {
         let sources = Sources::plane(DType::U16, 64, 64);
         let gpu = machine([cpu(), cuda(0, 64 * GIB)]);
         for (device, status) in [("cpu", None), ("gpu0", Some(&gpu))] {
-            let begun = Instant::now();
-            let plan = compile(&pipeline, &sources, status, &Options::default());
-            let plan = plan.unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
-            assert_eq!(plan.device.name, device, "{name}");
-            assert!(begun.elapsed() < LONGEST, "{name}: {:?}", begun.elapsed());
+            held_to_its_time(name, || {
+                let plan = compile(&pipeline, &sources, status, &Options::default());
+                let plan = plan.unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
+                assert_eq!(plan.device.name, device, "{name}");
+            });
         }
     }
 }
@@ -65,7 +82,8 @@ impl Dice {
     }
 }
 
-const EXAMPLES: [&str; 5] = [
+const EXAMPLES: [&str; 6] = [
+    include_str!("../../../../examples/pipelines/bright_cells.toml"),
     include_str!("../../../../examples/pipelines/nuclei.toml"),
     include_str!("../../../../examples/pipelines/two_channels.toml"),
     include_str!("../../../../examples/pipelines/flat_projection.toml"),
@@ -160,75 +178,172 @@ fn value(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// A file that is one: steps with operations of the catalogue and parameters they know, or nearly.
-fn grammar(dice: &mut Dice) -> String {
-    let all: Vec<_> = ops().collect();
-    let mut text = String::new();
-    for field in [
-        "foreach",
-        "strict",
-        "math",
-        "dtype",
-        "placement",
-        "backend",
-        "memory",
-        "device",
-        "spread_steps",
-    ] {
+/// A word for a field of the whole pipeline: mostly one that it takes.
+fn head(dice: &mut Dice, text: &mut String) {
+    let fields: [(&str, &[&str]); 9] = [
+        ("foreach", &["\"plane\"", "\"stack\""]),
+        ("strict", &["\"no-host-copy\""]),
+        ("math", &["\"fast\"", "\"strict\""]),
+        ("dtype", &["\"u16\"", "\"input\"", "\"f64\""]),
+        ("placement", &["\"cost\"", "\"first\"", "\"fit\""]),
+        ("backend", &["\"opencl\"", "\"cuda\"", "\"cpu\""]),
+        ("memory", &["\"numpy\"", "\"torch\""]),
+        ("device", &["\"gpu1\"", "\"cpu\""]),
+        ("spread_steps", &["true", "false"]),
+    ];
+    for (field, words) in fields {
         if dice.below(12) == 0 {
-            let word = dice.pick(&[
-                "\"plane\"",
-                "\"no-host-copy\"",
-                "\"fast\"",
-                "\"u16\"",
-                "\"cost\"",
-                "\"opencl\"",
-                "\"numpy\"",
-                "\"gpu1\"",
-                "true",
-            ]);
+            let word = match dice.below(8) {
+                0 => value(dice, 0),
+                _ => dice.pick(words).to_owned(),
+            };
             let _ = writeln!(text, "{field} = {word}");
         }
     }
-    if dice.below(4) == 0 {
-        let _ = writeln!(text, "[constants]\nflat = \"flat.tif\"");
+    match dice.below(8) {
+        0 | 1 => text.push_str("[constants]\nflat = \"flat.tif\"\n"),
+        2 => {
+            let _ = writeln!(text, "[constants]\nflat = {}", value(dice, 0));
+        }
+        _ => {}
     }
+}
+
+/// A value that a parameter may take, or any.
+fn fitting(dice: &mut Dice, param: &ParamInfo) -> String {
+    match &param.kind {
+        _ if dice.below(5) == 0 => value(dice, 0),
+        ParamKind::Number(_) => format!("{}.5", dice.below(4)),
+        ParamKind::Integer(_) | ParamKind::PerAxis(_) => (1 + dice.below(4)).to_string(),
+        ParamKind::Choice(words) => format!("\"{}\"", dice.pick(words)),
+        ParamKind::DType => format!("\"{}\"", dice.pick(&["u8", "f32", "u16"])),
+        ParamKind::Numbers(..) => "[10, 90]".to_owned(),
+        ParamKind::Matrix => "\"1,0,0;0,1,0;0,0,1\"".to_owned(),
+        ParamKind::Flag => "true".to_owned(),
+    }
+}
+
+/// Parameters of an operation: all it must have, some of the others.
+fn arguments(dice: &mut Dice, op: &OpInfo) -> Vec<String> {
+    let mut texts = Vec::new();
+    for param in op.params() {
+        let needed = param.fallback == Fallback::Required && dice.below(30) > 0;
+        if needed || dice.below(8) == 0 {
+            texts.push(format!("{} = {}", param.name, fitting(dice, param)));
+        }
+    }
+    texts
+}
+
+/// Fields that say where something runs, now and then.
+fn whereabouts(dice: &mut Dice) -> Option<String> {
+    let word = match dice.below(24) {
+        0 => "memory = \"torch\"",
+        1 => "memory = \"numpy\"",
+        2 => "backend = \"opencl\"",
+        3 => "device = \"gpu0\"",
+        4 => return Some(format!("memory = {}", value(dice, 0))),
+        _ => return None,
+    };
+    Some(word.to_owned())
+}
+
+/// A chain: names, and tables with parameters and places.
+fn chain(dice: &mut Dice, all: &[&'static OpInfo]) -> String {
+    let items = (0..dice.below(4)).map(|_| {
+        let op = all[dice.below(all.len())];
+        let params = arguments(dice, op);
+        if params.is_empty() && dice.below(2) == 0 {
+            return format!("\"{}\"", op.name);
+        }
+        let mut fields = vec![format!("op = \"{}\"", op.name)];
+        if dice.below(5) == 0 {
+            fields.push(format!("params = {{ {} }}", params.join(", ")));
+        } else {
+            fields.extend(params);
+        }
+        fields.extend(whereabouts(dice));
+        format!("{{ {} }}", fields.join(", "))
+    });
+    let items: Vec<String> = items.collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A file that is one: inputs, constants, steps with operations of the catalogue in chains, branches
+/// and alone, with parameters they know, or nearly; outputs.
+fn grammar(dice: &mut Dice) -> String {
+    let all: Vec<_> = ops().collect();
+    let mut text = String::new();
+    head(dice, &mut text);
+    let inputs = dice.below(5) == 0;
+    if inputs {
+        text.push_str("[inputs.dna]\nchannel = 1\n[inputs.other]\nchannel = \"02\"\n");
+    }
+    let given = if inputs { "dna" } else { "image" };
     let steps = 1 + dice.below(8);
     for at in 0..steps {
         let op = all[dice.below(all.len())];
         let _ = writeln!(text, "[[step]]\nname = \"s{at}\"");
-        if dice.below(6) == 0 {
-            let other = all[dice.below(all.len())];
-            let _ = writeln!(
-                text,
-                "chain = [\"{}\", {{ op = \"{}\" }}]",
-                op.name, other.name
-            );
-        } else {
-            let _ = writeln!(text, "op = \"{}\"", op.name);
-            for param in op.params() {
-                if dice.below(8) == 0 {
-                    let _ = writeln!(text, "{} = {}", param.name, value(dice, 0));
+        let sort = dice.below(12);
+        match sort {
+            0 | 1 => {
+                let _ = writeln!(text, "chain = {}", chain(dice, &all));
+            }
+            2 => {
+                let keys = ["1 = ", "02 = ", "7 = "];
+                let keys = &keys[..if dice.below(8) == 0 { 3 } else { 2 }];
+                let chains: Vec<String> = keys
+                    .iter()
+                    .map(|key| format!("{key}{}", chain(dice, &all)))
+                    .collect();
+                let axis = if dice.below(20) == 0 {
+                    "well"
+                } else {
+                    "channel"
+                };
+                let _ = writeln!(
+                    text,
+                    "branch = {{ by = \"{axis}\", {} }}",
+                    chains.join(", ")
+                );
+            }
+            _ => {
+                let _ = writeln!(text, "op = \"{}\"", op.name);
+                let params = arguments(dice, op);
+                if dice.below(6) == 0 {
+                    let _ = writeln!(text, "params = {{ {} }}", params.join(", "));
+                } else {
+                    for param in params {
+                        let _ = writeln!(text, "{param}");
+                    }
                 }
             }
         }
-        if dice.below(2) == 0 {
-            let names = (0..op.inputs.len()).map(|_| match dice.below(6) {
-                0 => "\"image\"".to_owned(),
-                1 => "\"flat\"".to_owned(),
-                _ => format!("\"s{}\"", dice.below(at + 2)),
+        // What reads the step before it reads what it gives, which few operations cannot.
+        let count = if sort <= 2 { 1 } else { op.inputs.len() };
+        if count > 1 || dice.below(3) == 0 {
+            // Now and then a step reads itself.
+            let before = at + usize::from(at == 0 || dice.below(20) == 0);
+            let names = (0..count).map(|_| match dice.below(6) {
+                0 | 1 => format!("\"{given}\""),
+                2 => "\"flat\"".to_owned(),
+                _ => format!("\"s{}\"", dice.below(before)),
             });
             let _ = writeln!(text, "input = [{}]", names.collect::<Vec<_>>().join(", "));
         }
-        if dice.below(8) == 0 {
-            let _ = writeln!(text, "memory = {}", value(dice, 0));
+        if let Some(field) = whereabouts(dice) {
+            let _ = writeln!(text, "{field}");
+        }
+        if dice.below(16) == 0 {
+            text.push_str("dtype = \"u8\"\n");
         }
     }
-    if dice.below(2) == 0 {
+    for _ in 0..dice.below(3) {
         let _ = writeln!(
             text,
-            "[[output]]\nof = \"s{}\"\nwrite = \"{{channel}}.tif\"",
-            dice.below(steps)
+            "[[output]]\nof = \"s{}\"\nwrite = \"{{channel}}-{}.tif\"",
+            dice.below(steps),
+            dice.below(9)
         );
     }
     text
@@ -278,15 +393,13 @@ fn one(seed: u64) -> bool {
     } else {
         &["1", "2"]
     };
-    let begun = Instant::now();
-    let said = std::panic::catch_unwind(|| outcome_of(&text, channels));
-    let said = said.unwrap_or_else(|_| panic!("seed {seed} brings it down:\n{text}"));
-    let took = begun.elapsed();
-    assert!(
-        took < Duration::from_mins(2),
-        "seed {seed} takes {took:?}:\n{text}"
-    );
-    said.contains("\"version\"")
+    let mut compiled = false;
+    held_to_its_time(&format!("seed {seed}, which is\n{text}\n,"), || {
+        let said = std::panic::catch_unwind(|| outcome_of(&text, channels));
+        let said = said.unwrap_or_else(|_| panic!("seed {seed} brings it down:\n{text}"));
+        compiled = said.contains("\"version\"");
+    });
+    compiled
 }
 
 #[test]
@@ -316,6 +429,6 @@ fn no_text_brings_the_compiler_down() {
         }
     }
     // Texts that are all refused at once would try little.
-    assert!(compiled * 200 > count, "{compiled} of {count} compile");
+    assert!(compiled * 20 > count, "{compiled} of {count} compile");
     println!("{count} texts, {compiled} of which compile");
 }

@@ -3,9 +3,9 @@
 use rstest::rstest;
 use warploom_core::DType;
 use warploom_kernels::ImageType;
-use warploom_plan::language::field::{Field, INPUT, OUTPUT, PIPELINE, STEP, Takes};
+use warploom_plan::language::field::{Field, INPUT, ITEM, OUTPUT, PIPELINE, STEP, Takes};
 use warploom_plan::language::schema;
-use warploom_plan::{Options, Pipeline, Sources, compile};
+use warploom_plan::{Diagnostic, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine, opencl};
 
@@ -26,9 +26,17 @@ pub(crate) fn outcome_of(text: &str, channels: &[&str]) -> String {
     match result {
         Ok(plan) => plan.to_json(),
         Err(findings) => {
+            have_help(&findings);
             let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
             texts.join("\n")
         }
+    }
+}
+
+/// Whatever is wrong, there is a way out.
+pub(crate) fn have_help(findings: &[Diagnostic]) {
+    for finding in findings {
+        assert!(finding.help.is_some(), "no help in {finding}");
     }
 }
 
@@ -174,9 +182,36 @@ pub(crate) fn outcome_of(text: &str, channels: &[&str]) -> String {
     "[[step]]\nop = \"sqrt\"",
     "[[step]]\nop = \"sqrt\"\ndtype = \"u8\""
 )]
+#[case::item_op(
+    "chain.op",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\" }, \"abs\"]",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"exp\" }, \"abs\"]"
+)]
+#[case::item_params(
+    "chain.params",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"gaussian\", params = { sigma = 1 } }, \"abs\"]",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"gaussian\", params = { sigma = 2 } }, \"abs\"]"
+)]
+#[case::item_backend(
+    "chain.backend",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\" }, \"abs\"]",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\", backend = \"cpu\" }, \"abs\"]"
+)]
+#[case::item_memory(
+    "chain.memory",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", 1 = [{ op = \"sqrt\" }], 2 = [] }",
+    "[[step]]\nname = \"a\"\nbranch = { by = \"channel\", 1 = [{ op = \"sqrt\", memory = \"numpy\" }], 2 = [] }"
+)]
+#[case::item_device(
+    "chain.device",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\" }, \"abs\"]",
+    "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\", device = \"gpu1\" }, \"abs\"]"
+)]
 fn no_field_is_dead(#[case] field: &str, #[case] one: &str, #[case] other: &str) {
-    let known = match field.strip_prefix("step.") {
-        Some(field) => STEP.iter().any(|known| known.name == field),
+    let has = |fields: &[Field], name: &str| fields.iter().any(|known| known.name == name);
+    let known = match field.split_once('.') {
+        Some(("step", field)) => has(STEP, field),
+        Some((_, field)) => has(ITEM, field),
         None => field == "by" || all_fields().contains(&field),
     };
     assert!(known, "{field} is no field");
@@ -190,7 +225,7 @@ fn no_field_is_dead(#[case] field: &str, #[case] one: &str, #[case] other: &str)
 }
 
 pub(crate) fn all_fields() -> Vec<&'static str> {
-    let lists: [&[Field]; 4] = [PIPELINE, INPUT, STEP, OUTPUT];
+    let lists: [&[Field]; 5] = [PIPELINE, INPUT, STEP, ITEM, OUTPUT];
     lists
         .into_iter()
         .flatten()
@@ -214,6 +249,15 @@ fn every_field_has_such_a_case() {
             field.name
         );
     }
+    for field in ITEM {
+        assert!(has(&format!("chain.{}", field.name)), "{}", field.name);
+    }
+}
+
+#[test]
+fn what_only_steps_have_is_refused_in_a_chain() {
+    let text = "[[step]]\nname = \"a\"\nchain = [{ op = \"sqrt\", input = \"image\" }]";
+    insta::assert_snapshot!(outcome(text));
 }
 
 #[test]
@@ -233,6 +277,6 @@ fn the_documentation_knows_every_field() {
     let text = include_str!("../../../../docs/pipeline.md");
     for field in all_fields() {
         let said = text.contains(&format!("`{field}`")) || text.contains(&format!("{field} = "));
-        assert!(said, "{field} is not in README.md");
+        assert!(said, "{field} is not in docs/pipeline.md");
     }
 }

@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use warploom_core::memory::{CUDA_DEVICE, CUDA_PINNED, HOST, OPENCL_DEVICE, OPENCL_PINNED};
+use warploom_core::memory::{
+    CUDA_DEVICE, CUDA_PINNED, HOST, OPENCL_DEVICE, OPENCL_PINNED, WGPU_DEVICE, WGPU_PINNED,
+};
 use warploom_core::{
     BackendId, BackendReport, BackendState, Capacity, CapacityPolicy, Caps, DeviceId, DeviceInfo,
     DeviceKind, Language, Status, Survey, Uuid,
@@ -42,6 +44,15 @@ pub(crate) fn opencl(ordinal: u32, card: u32, memory: u64) -> DeviceInfo {
     info.languages = vec![Language::OpenClC];
     info.caps = Caps::F64 | Caps::STRICT_MATH;
     info.key.uuid = Some(uuid(card));
+    info
+}
+
+/// A card whose kernels know no numbers of 64 bits, and which promises no bits.
+pub(crate) fn wgpu(ordinal: u32, memory: u64) -> DeviceInfo {
+    let mut info = DeviceInfo::new(id("wgpu", ordinal), "Card", &[WGPU_DEVICE, WGPU_PINNED]);
+    info.total_memory = memory;
+    info.languages = vec![Language::Wgsl];
+    info.key.uuid = Some(uuid(ordinal));
     info
 }
 

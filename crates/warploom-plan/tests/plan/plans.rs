@@ -109,12 +109,15 @@ fn conforms(
         let found = root.pointer(name.trim_start_matches('#'));
         return conforms(value, found.unwrap(), root);
     }
-    let choices = ["oneOf", "anyOf"]
-        .into_iter()
-        .find_map(|of| schema[of].as_array());
-    if let Some(choices) = choices
-        && !choices.iter().any(|choice| conforms(value, choice, root))
-    {
+    let matching = |of: &str| {
+        let choices = schema[of].as_array()?.iter();
+        Some(
+            choices
+                .filter(|choice| conforms(value, choice, root))
+                .count(),
+        )
+    };
+    if matching("oneOf").is_some_and(|count| count != 1) || matching("anyOf") == Some(0) {
         return false;
     }
     if let Some(words) = schema["enum"].as_array()
@@ -144,7 +147,17 @@ fn conforms(
     let complete = required
         .clone()
         .all(|name| value.get(name.as_str().unwrap()).is_some());
-    let properties = schema["properties"].as_object().into_iter().flatten();
+    let known = schema["properties"].as_object();
+    let others = value.as_object().into_iter().flatten();
+    let others = others.filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)));
+    let allowed = match &schema["additionalProperties"] {
+        Value::Null | Value::Bool(true) => true,
+        Value::Bool(false) => others.clone().count() == 0,
+        schema => others
+            .clone()
+            .all(|(_, value)| conforms(value, schema, root)),
+    };
+    let properties = known.into_iter().flatten();
     let inside = properties.clone().all(|(name, schema)| {
         value
             .get(name)
@@ -154,7 +167,48 @@ fn conforms(
     let items = items
         .clone()
         .all(|item| schema["items"].is_null() || conforms(item, &schema["items"], root));
-    typed && complete && inside && items
+    typed && complete && inside && allowed && items
+}
+
+/// The schema that editors get says yes to every example, and no where the reader does.
+#[test]
+fn pipeline_files_are_what_their_schema_says() {
+    let schema = warploom_plan::language::schema();
+    let fits = |text: &str| {
+        let data: serde_json::Value = toml::from_str(text).unwrap();
+        conforms(&data, &schema, &schema)
+    };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/pipelines");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "toml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(fits(&text), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 6, "{count} pipelines");
+    let placed = "[[step]]\nchain = [{ op = \"sqrt\", memory = \"cupy\" }, \"abs\"]";
+    assert!(fits(placed));
+    for wrong in [
+        "name = \"x\"",
+        "nmae = \"x\"\n[[step]]\nop = \"sqrt\"",
+        "foreach = \"plain\"\n[[step]]\nop = \"sqrt\"",
+        "[[step]]\nop = \"sqrt_of_all\"",
+        "[[step]]\nname = \"nothing\"",
+        "[[step]]\nop = \"sqrt\"\nchain = [\"sqrt\"]",
+        "[[step]]\nop = \"sqrt\"\nbranch = { by = \"channel\", 1 = [] }",
+        "[[step]]\nbranch = { by = \"well\", 1 = [] }",
+        "[[step]]\nchain = [{ memory = \"cupy\" }]",
+        "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"",
+    ] {
+        assert!(!fits(wrong), "{wrong}");
+        assert!(
+            Pipeline::from_toml(wrong).is_err() || wrong.contains("sqrt_of_all"),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]
@@ -208,7 +262,10 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             shuffled.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
         }
-        let again = compile(&pipeline, &plane(), Some(&machine(shuffled)), &options).unwrap();
+        let mut status = machine(shuffled);
+        let turns = usize::try_from(order % 4).unwrap();
+        status.survey.backends.rotate_left(turns);
+        let again = compile(&pipeline, &plane(), Some(&status), &options).unwrap();
         prop_assert_eq!(&again.hash, &first.hash);
         prop_assert_eq!(again, first);
         prop_assert_eq!((pipeline, options), before);

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use warploom_core::DType;
+use warploom_plan::plan::Variant;
 use warploom_plan::{Diagnostic, Options, Pipeline, Problem, Sources, compile};
 
+use crate::language::have_help;
 use crate::machine::{GIB, cpu, cuda, machine};
 
 /// What is said of a file, with lines and columns.
@@ -29,7 +31,10 @@ fn refused_of(text: &str, sources: &Sources, options: &Options) -> String {
         .and_then(|pipeline| compile(&pipeline, sources, Some(&status), options));
     match result {
         Ok(plan) => format!("compiled: {}", plan.warnings.join("\n")),
-        Err(findings) => told(text, &findings),
+        Err(findings) => {
+            have_help(&findings);
+            told(text, &findings)
+        }
     }
 }
 
@@ -62,6 +67,7 @@ refusals! {
     wl0315_not_late: "[[step]]\nname = \"t\"\nop = \"totals\"\n[[step]]\nop = \"gaussian\"\ninput = \"image\"\nsigma = { from = \"t\", item = \"mean\" }";
     wl0316_no_item: "[[step]]\nname = \"t\"\nop = \"totals\"\n[[step]]\nop = \"greater\"\ninput = \"image\"\nvalue = { from = \"t\", item = \"meen\" }";
     wl0317_record_mismatch: "[inputs.dna]\nchannel = 7\n[[step]]\nop = \"sqrt\"";
+    wl0317_constant_of_unknown_type: "constants = { flat = \"flat.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]";
     wl0304_empty_chain: "[[step]]\nname = \"a\"\nchain = []";
     wl0305_one_file_for_two: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a.tif\"";
     wl0308_unknown_blank: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{record-a.tif\"";
@@ -93,6 +99,45 @@ fn wl0313_branch_keys() {
 }
 
 #[test]
+fn wl0313_two_chains_for_one_channel() {
+    let text =
+        "[[step]]\nname = \"a\"\n[step.branch]\nby = \"channel\"\n1 = [\"sqrt\"]\n01 = []\n2 = []";
+    let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
+    insta::assert_snapshot!(refused_of(text, &sources, &Options::default()));
+}
+
+#[test]
+fn wl0317_input_without_a_channel() {
+    let text = "[inputs.dna]\n[[step]]\nop = \"sqrt\"";
+    let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
+    insta::assert_snapshot!(refused_of(text, &sources, &Options::default()));
+    let other = text.replace("[inputs.dna]", "[inputs.dna]\nchannel = 3");
+    insta::assert_snapshot!(refused_of(&other, &sources, &Options::default()));
+}
+
+/// A plan whose steps are not those of the catalogue here.
+#[test]
+fn wl0341_a_foreign_step() {
+    let pipeline = Pipeline::from_toml("[[step]]\nop = \"sqrt\"").unwrap();
+    let sources = Sources::plane(DType::U16, 64, 64);
+    let plan = compile(&pipeline, &sources, None, &Options::default()).unwrap();
+    let flow = |from: &str, to: &str| {
+        let text = serde_json::to_string(&plan.variants[0]).unwrap();
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text);
+        let variant: Variant = serde_json::from_str(&changed).unwrap();
+        variant.flow(0, None).unwrap_err().to_string()
+    };
+    let said = [
+        flow("\"op\":\"sqrt\"", "\"op\":\"root\""),
+        flow("\"reads\":[\"image\"]", "\"reads\":[\"picture\"]"),
+        flow("\"gives\":[\"sqrt\"]", "\"gives\":[\"root\"]"),
+        plan.variants[0].flow(7, None).unwrap_err().to_string(),
+    ];
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
 fn wl0305_one_file_for_two_channels() {
     let text = "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{record}.tif\"";
     let sources = Sources::plane(DType::U16, 64, 64).channels(["1", "2"]);
@@ -117,7 +162,9 @@ fn wl0329_more_than_a_device_gives_in_one_piece() {
         let pipeline = Pipeline::from_toml(text).unwrap();
         let sources = Sources::plane(DType::F32, 1024, 1024);
         let refusal = compile(&pipeline, &sources, Some(&status), &Options::default());
-        told(text, &refusal.unwrap_err())
+        let refusal = refusal.unwrap_err();
+        have_help(&refusal);
+        told(text, &refusal)
     };
     insta::assert_snapshot!(refuse(|card| card.limits.max_alloc = 1 << 22));
     insta::assert_snapshot!(refuse(|card| card.limits.max_binding = 1 << 21));
@@ -132,7 +179,7 @@ fn records_that_cannot_be_counted_are_refused() {
         Sources::plane(DType::U8, 0, 5),
     ] {
         let said = refused_of(text, &sources, &Options::default());
-        assert!(said.contains("WL0317"), "{said}");
+        insta::assert_snapshot!(said);
     }
     // Countable, but more than an operation takes.
     let sources = Sources::plane(DType::U8, 1 << 20, 1 << 20);
@@ -164,6 +211,25 @@ fn wl0331_does_not_fit() {
     insta::assert_snapshot!(refused_of(text, &small, &options));
     options.budget = Some(0);
     insta::assert_snapshot!(refused_of(text, &small, &options));
+    // The processor, and nothing that could go in tiles.
+    options.depth = None;
+    options.budget = Some(1 << 20);
+    let host = text.replace("cuda", "cpu");
+    insta::assert_snapshot!(refused_of(&host, &small, &options));
+    let global = text.replace("sqrt", "label_box");
+    insta::assert_snapshot!(refused_of(&global, &small, &options));
+}
+
+/// The numbers of a page are those of the code.
+#[test]
+fn wl0312_says_what_is_checked() {
+    let page = Problem::TooLarge.page();
+    let most = format!("[[step]]\nchain = [{}]", "\"sqrt\", ".repeat(2_001));
+    let most = refused(&most);
+    assert!(most.contains("2001 operations, 2000 at most"), "{most}");
+    assert!(page.contains("at most 2000 operations"), "{page}");
+    let bytes = warploom_plan::language::MAX_BYTES;
+    assert!(page.contains(&format!("{} MiB", bytes >> 20)), "{page}");
 }
 
 #[test]

@@ -81,6 +81,31 @@ fn c64_c65_what_is_not_alike_makes_no_stack() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
+/// A stack is of records, which have a type, in host memory: what it cannot be is no value here, and
+/// a file cannot say it.
+#[rstest]
+#[case::unknown_type(
+    "dtype = \"u48\"\nforeach = \"plane\"\n[[step]]\nop = \"sqrt\"",
+    "WL0308"
+)]
+#[case::absent_device(
+    "device = \"cuda:7\"\nforeach = \"plane\"\n[[step]]\nop = \"sqrt\"",
+    "WL0328"
+)]
+fn c64_planes_of_unknown_types_or_on_absent_devices_make_no_stack(
+    #[case] text: &str,
+    #[case] code: &str,
+) {
+    let status = machine([cpu(), cuda(0, GIB)]);
+    let sources = Sources::stack(DType::U16, 3, 4, 5);
+    let made = Pipeline::from_toml(text)
+        .and_then(|pipeline| compile(&pipeline, &sources, Some(&status), &Options::default()));
+    assert_eq!(codes(&made.unwrap_err()), [code]);
+    assert!("u48".parse::<DType>().is_err());
+}
+
+/// Ours differs: a stack of no planes is refused, where the ancestor warned and gave none. A record
+/// without a pixel has no result, and a run that wrote nothing for it would look complete.
 #[test]
 fn c66_stacks_are_taken_apart_and_nothing_else_is() {
     let (plane, places) = unstack(ImageType::stack(DType::U16, 3, 4, 5), None).unwrap();

@@ -267,3 +267,44 @@ fn tiles_run_from_the_plan_s_data_with_the_same_bits() {
         eprintln!("not tried: only the processor is here, which needs no tiles");
     }
 }
+
+/// Some cards have numbers of 64 bits as pairs of smaller ones. What goes there in tiles, and the
+/// numbers that go with every tile, become pairs on the way and numbers again on the way back.
+#[test]
+fn tiles_on_cards_with_pairs_bring_numbers_of_64_bits_there_and_back() {
+    let image = ImageType::stack(DType::U16, 2, 61, 75);
+    let sources = Sources::new(image);
+    let given = BTreeMap::from([("image", noise(image, 5))]);
+    let status = registry().setup(&warploom::Options::default()).unwrap();
+    let mut faces = status.survey.devices.iter().flat_map(|card| &card.faces);
+    if !faces.any(|face| face.id.backend.as_str() == "wgpu") {
+        eprintln!("not tried: no device of wgpu is here");
+        return;
+    }
+    // Limits between the pixels' own values, and results that every pair holds exactly.
+    let mut pipeline = Pipeline::new("pairs")
+        .step(Step::new(
+            "limits",
+            OpUse::new("percentiles").with("q", [10_i64, 60]),
+        ))
+        .step(
+            Step::new(
+                "bright",
+                OpUse::new("greater").with_computed("value", "limits", "1"),
+            )
+            .reads(["image"]),
+        )
+        .step(Step::new("wide", OpUse::new("cast").with("type", "f64")).reads(["image"]))
+        .output("bright", "bright.tif")
+        .output("wide", "wide.npy");
+    pipeline.whereabouts.backend = Some("wgpu".into());
+    let mut options = Options::default();
+    options.placement = Some(Policy::First);
+    options.budget = Some(40_000);
+    let plan = compile(&pipeline, &sources, Some(&status), &options);
+    let plan = plan.unwrap_or_else(|found| panic!("{}", found[0]));
+    let mut steps = plan.variants[0].steps.iter();
+    let pairs = |step: &PlanStep| matches!(step, PlanStep::Tiled { pairs: true, .. });
+    assert!(steps.any(pairs), "{}", plan.summary());
+    check(&plan, &given);
+}

@@ -182,10 +182,17 @@ impl Drafting<'_, '_> {
     /// The operations of a segment that works at one spot, and whose values are given and left at
     /// another.
     fn ops(&self, segment: &Segment, inner: Spot, outer: Spot) -> Vec<PlanOp> {
-        let spot = |outside: bool| if outside { outer } else { inner };
+        // Long lists are looked through only where it matters.
+        let spot = |of: &Ref, outside: &[Ref]| {
+            if inner != outer && outside.contains(of) {
+                outer
+            } else {
+                inner
+            }
+        };
         let one = |at: &usize| {
             let op = &self.graph.ops[*at];
-            let reads = op.reads.iter().map(|of| spot(segment.reads.contains(of)));
+            let reads = op.reads.iter().map(|of| spot(of, &segment.reads));
             let by = match (op.call.op.backends, op.asked_by) {
                 (Backends::CpuOnly { .. }, _) => KindsBy::Operation,
                 _ if self.moved.iter().any(|moved| moved.name == op.name) => KindsBy::Inferred,
@@ -194,7 +201,7 @@ impl Drafting<'_, '_> {
             };
             let kinds = Kinds {
                 reads: reads.map(|(_, kind)| kind.to_string()).collect(),
-                gives: spot(segment.gives.contains(&Ref::Op(*at))).1.to_string(),
+                gives: spot(&Ref::Op(*at), &segment.gives).1.to_string(),
                 by,
             };
             self.op(*at, kinds)

@@ -429,6 +429,6 @@ fn no_text_brings_the_compiler_down() {
         }
     }
     // Texts that are all refused at once would try little.
-    assert!(compiled * 20 > count, "{compiled} of {count} compile");
+    assert!(compiled * 40 > count, "{compiled} of {count} compile");
     println!("{count} texts, {compiled} of which compile");
 }

@@ -98,27 +98,29 @@ fn main() -> anyhow::Result<()> {
         .map(|seed| Record::new(seed.to_le_bytes()))
         .collect();
     let mut taken = 0;
-    let report = fleet.run(&records, |_| {
+    // As they come; of a run that is resumed, those that were not taken before.
+    let mut outcomes = fleet.stream(records)?;
+    for delivered in &mut outcomes {
+        let delivered = delivered?;
         taken += 1;
-        Ok(())
-    })?;
+        let record = delivered.record;
+        match (delivered.outcome, delivered.answer) {
+            (Outcome::Ok { .. }, Some(answer)) if record < 3 => {
+                let brightest = f32::from_le_bytes(answer[..].try_into()?);
+                println!("record {record}: {brightest}");
+            }
+            (Outcome::Failed { reason, attempts }, _) => {
+                println!("record {record} failed after {attempts} attempts: {reason}");
+            }
+            _ => {}
+        }
+    }
 
+    let report = outcomes.report().context("it has ended")?;
     println!(
         "{} done, {} failed, {} not started; {taken} of them this time, by slot: {:?}",
         report.counts.ok, report.counts.failed, report.counts.waiting, report.per_slot
     );
-    for (record, outcome) in report.outcomes.iter().enumerate() {
-        match outcome {
-            Outcome::Ok { result, .. } if record < 3 => {
-                let bytes = result.bytes().context("a small answer is kept")?;
-                println!("record {record}: {}", f32::from_le_bytes(bytes.try_into()?));
-            }
-            Outcome::Failed { reason, attempts } => {
-                println!("record {record} failed after {attempts} attempts: {reason}");
-            }
-            Outcome::Ok { .. } | Outcome::NotStarted { .. } => {}
-        }
-    }
     ensure!(report.interrupted || report.is_complete());
     Ok(())
 }

@@ -76,7 +76,10 @@ impl FleetDevice {
 
     /// A device as this process sees it, for workers that find it with [`Assigned::find`](crate::Assigned).
     ///
-    /// CUDA devices are shown to their workers by UUID, and nothing else is. Others are counted as here.
+    /// CUDA devices are shown to their workers by UUID, and nothing else is. Others, which no variable of their
+    /// own hides, are found by the workers: by PCI address or UUID where the driver tells them, else by their
+    /// number. Those workers keep all variables as they are, because to remove one would show devices that were
+    /// not given to this process.
     pub fn of(info: &DeviceInfo) -> Self {
         let uuid = info.key.uuid.filter(|_| info.id.backend.as_str() == "cuda");
         let named = uuid.map(|uuid| {
@@ -91,6 +94,11 @@ impl FleetDevice {
             Some(name) => device.mask(Mask::named(Stack::Cuda, name)),
             None => device.ordinal(info.id.ordinal),
         }
+    }
+
+    /// What it is called.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// Its model: devices of one model have room for the same batches.
@@ -186,18 +194,31 @@ mod tests {
     }
 
     #[test]
-    fn other_devices_are_counted_as_here_and_looked_at() {
+    fn other_devices_are_found_by_what_they_are() {
         let device = FleetDevice::of(&info("opencl", 1, Some(2)));
         assert_eq!(device.mask, Mask::inherit());
         let seen = [info("opencl", 0, Some(1)), info("opencl", 1, Some(2))];
         assert_eq!(assigned(&device).find(&seen), Ok(seen[1].id));
+        // A driver that counts otherwise in another process has the same card elsewhere.
         let swapped = [info("opencl", 0, Some(2)), info("opencl", 1, Some(1))];
-        let refused = assigned(&device).find(&swapped);
-        assert!(matches!(refused, Err(Refusal::WrongDevice { .. })));
+        assert_eq!(assigned(&device).find(&swapped), Ok(swapped[0].id));
         let absent = assigned(&device).find(&seen[..1]);
         assert!(matches!(absent, Err(Refusal::WrongDevice { .. })));
         // A driver that does not answer is no danger for others.
         let silent = assigned(&device).find([&info("cpu", 0, None)]);
         assert!(matches!(silent, Err(Refusal::Failed(_))), "{silent:?}");
+    }
+
+    #[test]
+    fn twins_that_tell_nothing_of_themselves_are_counted() {
+        for uuid in [None, Some(7)] {
+            let device = FleetDevice::of(&info("opencl", 1, uuid));
+            let twins = [info("opencl", 0, uuid), info("opencl", 1, uuid)];
+            assert_eq!(assigned(&device).find(&twins), Ok(twins[1].id));
+        }
+        let device = FleetDevice::of(&info("opencl", 1, None));
+        let one = [info("opencl", 0, None)];
+        let absent = assigned(&device).find(&one);
+        assert!(matches!(absent, Err(Refusal::WrongDevice { .. })));
     }
 }

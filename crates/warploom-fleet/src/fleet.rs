@@ -9,7 +9,9 @@ use warploom_core::LeaseDesk;
 
 use crate::builder::FleetBuilder;
 use crate::crew::{FleetDevice, Program};
+use crate::error::FleetError;
 use crate::journal::{Durability, History};
+use crate::outcomes::Outcomes;
 use crate::policy::{DeviceFacts, Policy, Rules};
 use crate::record::Record;
 use crate::report::{Delivery, Failure, Order, Report, Snapshot};
@@ -69,6 +71,29 @@ impl Fleet {
         FleetBuilder::new(program)
     }
 
+    /// Has every record done, in a thread of its own, and gives what becomes of each to whoever asks: the same as
+    /// [`run`](Self::run), as an iterator.
+    ///
+    /// # Errors
+    /// [`FleetError::System`] when there can be no thread. What else goes wrong is the last that is given.
+    ///
+    /// ```no_run
+    /// # use warploom_fleet::{Fleet, FleetDevice, Program, Record};
+    /// let fleet = Fleet::builder(Program::this().arg("worker"))
+    ///     .device(FleetDevice::new("cpu"))
+    ///     .build()?;
+    /// let mut outcomes = fleet.stream(vec![Record::new("a.tif"), Record::new("b.tif")])?;
+    /// for delivered in &mut outcomes {
+    ///     let delivered = delivered.map_err(|failure| failure.error)?;
+    ///     println!("record {}: {:?}", delivered.record, delivered.outcome);
+    /// }
+    /// assert!(outcomes.report().is_some_and(|report| report.is_complete()));
+    /// # Ok::<(), warploom_fleet::FleetError>(())
+    /// ```
+    pub fn stream(self, records: Vec<Record>) -> Result<Outcomes, FleetError> {
+        Outcomes::begin(self, records)
+    }
+
     /// Has every record done, and tells `sink` what became of each: those that an earlier run in the same
     /// folder settled are only in the report. A record counts as done when `sink` has taken its answer;
     /// whoever resumes a run that was killed between the two gets that answer again.
@@ -105,7 +130,9 @@ impl Fleet {
             workers: device.workers,
         });
         let facts: Vec<DeviceFacts> = facts.collect();
-        let policy = Policy::new(self.rules.clone(), &facts, &history, ceilings);
+        let mut rules = self.rules.clone();
+        rules.neighbours &= self.order == Order::AsDone;
+        let policy = Policy::new(rules, &facts, &history, ceilings);
         let mut supervisor = Supervisor::new(self, records, policy, journal, &history, &mut sink);
         let ended = supervisor.run();
         let mut report = supervisor.into_report();

@@ -1,6 +1,7 @@
 //! What users write: the work of one worker.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use warploom_core::{DeviceError, DeviceId, DeviceInfo};
 
 use crate::crew::identity;
+use crate::holder::holders;
 use crate::journal::BatchId;
 use crate::worker::Batches;
 
@@ -94,8 +96,9 @@ impl Assigned {
     }
 
     /// The assigned device among those that this process sees, if the fleet got it by
-    /// [`FleetDevice::of`](crate::FleetDevice::of): the one of its number, or the only one where a variable
-    /// hides the others; and the same card in either case.
+    /// [`FleetDevice::of`](crate::FleetDevice::of): the only one where a variable hides the others; else the
+    /// one at its PCI address or with its UUID, and among those that these do not tell apart the one of its
+    /// number. It is the same card in any case.
     ///
     /// # Errors
     /// [`Refusal::WrongDevice`] when another one is in its place, or others are seen that should be hidden;
@@ -109,12 +112,18 @@ impl Assigned {
         let kind: Vec<&DeviceInfo> = seen
             .filter(|info| info.id.backend.as_str() == backend)
             .collect();
-        let found = match self.ordinal {
-            Some(ordinal) => kind.iter().find(|info| info.id.ordinal == ordinal),
-            None => kind.first().filter(|_| kind.len() == 1),
+        let same: Vec<&DeviceInfo> = kind
+            .iter()
+            .copied()
+            .filter(|info| identity(info) == self.identity)
+            .collect();
+        let found = match (&same[..], self.ordinal) {
+            (_, None) => same.first().filter(|_| kind.len() == 1),
+            ([one], Some(_)) if one.key.pci.is_some() || one.key.uuid.is_some() => same.first(),
+            (_, Some(ordinal)) => same.iter().find(|info| info.id.ordinal == ordinal),
         };
         match found {
-            Some(info) if identity(info) == self.identity => Ok(info.id),
+            Some(info) => Ok(info.id),
             // Nobody else's device is in danger, and a driver that did not answer may do so the next time.
             _ if kind.is_empty() => Err(Refusal::Failed(format!(
                 "it was assigned {} ({}) and sees no device of {backend}",
@@ -159,6 +168,7 @@ impl Assigned {
                     free,
                     least,
                     after: limit,
+                    holders: holders(self.pci(), Path::new("/")),
                 });
             }
             if !is_told {
@@ -168,6 +178,13 @@ impl Assigned {
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// The device's PCI address, if it is known.
+    fn pci(&self) -> Option<&str> {
+        let first = self.identity.split(' ').next()?;
+        let parts = first.split([':', '.']);
+        (parts.count() == 4).then_some(first)
     }
 }
 
@@ -187,8 +204,8 @@ pub enum Refusal {
     },
     /// Its device has too little memory free, because of somebody else or of a worker that died.
     #[error(
-        "{device} has {free} bytes free after {after:?}, and {least} are the least that will do: see which processes \
-         hold the rest"
+        "{device} has {free} bytes free after {after:?}, and {least} are the least that will do; {}",
+        holders_text(holders)
     )]
     NoRoom {
         /// Which device.
@@ -199,6 +216,8 @@ pub enum Refusal {
         least: u64,
         /// For how long it was waited.
         after: Duration,
+        /// The processes that have the device open, as far as they can be seen.
+        holders: Vec<String>,
     },
     /// Something else.
     #[error("{0}")]
@@ -208,6 +227,14 @@ pub enum Refusal {
 impl From<DeviceError> for Refusal {
     fn from(error: DeviceError) -> Self {
         Self::Failed(error.to_string())
+    }
+}
+
+fn holders_text(holders: &[String]) -> String {
+    match holders {
+        [] => "no other process can be seen that has it open".into(),
+        [one] => format!("{one} has it open"),
+        several => format!("{} have it open", several.join(", ")),
     }
 }
 

@@ -51,10 +51,11 @@ pub(crate) fn bare(run: &Path, now: u64) -> Result<RunStatus, StatusError> {
         started: seen.entries.first().map_or(0, |entry| entry.at),
         ..About::default()
     };
-    let mut ended = None;
+    let (mut ended, mut broken) = (None, None);
     for entry in &seen.entries {
         match &entry.event {
-            Event::Began { .. } => ended = None,
+            Event::Began { .. } => (ended, broken) = (None, None),
+            Event::Broken { why } => broken = Some(why.clone()),
             Event::Signed { holder, slots } => {
                 (about.pid, about.host) = (holder.pid, holder.host.clone());
                 about.devices = devices(slots);
@@ -64,6 +65,7 @@ pub(crate) fn bare(run: &Path, now: u64) -> Result<RunStatus, StatusError> {
                     at: entry.at,
                     seconds: entry.at.saturating_sub(about.started) as f64 / 1e3,
                     interrupted: !complete,
+                    error: broken.clone(),
                     ..Ended::default()
                 });
             }

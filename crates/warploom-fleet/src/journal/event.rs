@@ -102,6 +102,11 @@ pub enum Event {
         /// The device of each slot.
         slots: Vec<String>,
     },
+    /// The run could not go on and ends, for this reason.
+    Broken {
+        /// In the words of the error.
+        why: String,
+    },
 }
 
 /// The process that writes a journal.

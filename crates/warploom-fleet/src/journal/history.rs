@@ -26,6 +26,8 @@ pub struct History {
     pub next_batch: BatchId,
     /// Did the last coordinator end in order?
     pub ended: bool,
+    /// Why it could not go on, if that is why it ended.
+    pub broken: Option<String>,
 }
 
 /// Records that one of is to blame.
@@ -108,6 +110,7 @@ impl History {
                 self.interrupt(std::mem::take(open));
                 self.coordinators += 1;
                 self.ended = false;
+                self.broken = None;
             }
             Event::Attempt { batch, records, .. } => {
                 for record in records.iter() {
@@ -155,6 +158,7 @@ impl History {
             | Event::Readmitted { .. }
             | Event::GivenUp { .. }
             | Event::Signed { .. } => {}
+            Event::Broken { why } => self.broken = Some(why.clone()),
         }
     }
 

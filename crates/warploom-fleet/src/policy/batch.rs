@@ -14,6 +14,8 @@ pub(super) struct Flight {
     /// Those without an outcome.
     pub(super) open: Vec<u64>,
     pub(super) begun: Option<Moment>,
+    /// Was it asked about because it takes long?
+    pub(super) asked: bool,
     /// Does it run by itself because something is wrong with one of its records?
     pub(super) apart: bool,
 }

@@ -77,6 +77,7 @@ impl Policy {
             size: records.len(),
             open: records.clone(),
             begun: None,
+            asked: false,
             apart,
         });
         actions.push(Action::Dispatch {

@@ -87,6 +87,9 @@ impl Policy {
                 actions.push(Action::Terminate { slot });
                 continue;
             }
+            if self.slots[slot].asks(now, &self.rules) {
+                actions.push(Action::Ask { slot });
+            }
             let due = self.slots[slot].due(&self.rules);
             if due.is_none_or(|due| due > now) {
                 continue;

@@ -10,6 +10,7 @@ mod device;
 mod dispatch;
 mod grief;
 mod news;
+mod pile;
 mod rules;
 mod sight;
 mod slot;
@@ -91,7 +92,7 @@ impl Policy {
             devices.push(Device::new(facts.model.clone()));
             slots.extend((0..facts.workers).map(|_| Slot::new(device)));
         }
-        let stock = Stock::new(rules.schedule, slots.len(), history, rules.interruptions);
+        let stock = Stock::new(&rules, slots.len(), history);
         let settled: Vec<bool> = history.outcomes.iter().map(Option::is_some).collect();
         let tally = |wanted: fn(&crate::Outcome) -> bool| {
             let matching = history.outcomes.iter().flatten().filter(|&o| wanted(o));

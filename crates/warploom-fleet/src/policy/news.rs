@@ -179,6 +179,11 @@ pub enum Action {
         /// Which slot.
         slot: usize,
     },
+    /// Ask a worker to write to its log what it is doing.
+    Ask {
+        /// Which slot.
+        slot: usize,
+    },
     /// Ask a worker's processes to end.
     Terminate {
         /// Which slot.

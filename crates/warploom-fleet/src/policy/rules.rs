@@ -19,6 +19,10 @@ pub enum Schedule {
 pub struct Rules {
     /// How records get to slots.
     pub schedule: Schedule,
+    /// Does each slot go on where it was, as long as there are neighbours of its last records? What neighbours
+    /// share is then read once. Without it all slots take the first ones that there are, which is also what a
+    /// fleet does that delivers in the order of records: others would have to wait in memory.
+    pub neighbours: bool,
     /// The largest batch.
     pub max_batch: u32,
     /// How long a batch should take at most, on a slot whose speed is known: whoever turns out slower, dies or is
@@ -47,7 +51,8 @@ pub struct Rules {
     pub start_limit: Duration,
     /// How long a batch may take.
     pub batch_limit: Option<Duration>,
-    /// How long a worker with a batch may show no progress.
+    /// How long a worker with a batch may show no progress. After three quarters of this or of the limit for a
+    /// batch it is asked what it is doing, which it writes to its log.
     pub silence_limit: Duration,
     /// How long after being asked to end a worker is killed.
     pub grace: Duration,
@@ -64,6 +69,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             schedule: Schedule::Guided,
+            neighbours: true,
             max_batch: 128,
             batch_time: Duration::from_secs(2),
             fixed_batch: None,

@@ -40,6 +40,8 @@ pub(super) struct Slot {
     progress: u64,
     /// When it last showed that it gets on.
     moved: Moment,
+    /// Was it asked what it is doing since then?
+    asked: bool,
     /// When it last finished a batch, and the records that it has done since.
     finished: Moment,
     answered: u32,
@@ -59,6 +61,7 @@ impl Slot {
             flights: VecDeque::new(),
             progress: 0,
             moved: Moment::ZERO,
+            asked: false,
             finished: Moment::ZERO,
             answered: 0,
             rate: None,
@@ -100,13 +103,14 @@ impl Slot {
     /// It gets on.
     pub(super) fn moves(&mut self, now: Moment) {
         self.moved = now;
+        self.asked = false;
     }
 
     /// It says how far it is; standing still is not getting on.
     pub(super) fn beats(&mut self, now: Moment, progress: u64) {
         if progress > self.progress {
             self.progress = progress;
-            self.moved = now;
+            self.moves(now);
         }
     }
 
@@ -154,6 +158,29 @@ impl Slot {
         true
     }
 
+    /// Is it to be asked what it is doing? Once for a silence, and once for a batch.
+    pub(super) fn asks(&mut self, now: Moment, rules: &Rules) -> bool {
+        if self.asks_at(rules).is_none_or(|moment| moment > now) {
+            return false;
+        }
+        self.asked |= self.moved + before(rules.silence_limit) <= now;
+        if let (Some(first), Some(limit)) = (self.flights.front_mut(), rules.batch_limit) {
+            first.asked |= first
+                .begun
+                .is_some_and(|begun| begun + before(limit) <= now);
+        }
+        true
+    }
+
+    /// From when on it is to be asked.
+    fn asks_at(&self, rules: &Rules) -> Option<Moment> {
+        let first = self.flights.front().filter(|_| self.is_up())?;
+        let silent = (!self.asked).then(|| self.moved + before(rules.silence_limit));
+        let late = rules.batch_limit.zip(first.begun).filter(|_| !first.asked);
+        let late = late.map(|(limit, begun)| begun + before(limit));
+        silent.into_iter().chain(late).min()
+    }
+
     /// How it has hung, if it has.
     pub(super) fn hang(&self, now: Moment, rules: &Rules) -> Option<Duration> {
         let limit = self.hangs_at(rules)?;
@@ -180,7 +207,10 @@ impl Slot {
         match &self.phase {
             Phase::Empty { .. } | Phase::Lost => None,
             Phase::Starting { since, .. } => Some(*since + rules.start_limit),
-            Phase::Up => self.hangs_at(rules).map(|(moment, _)| moment),
+            Phase::Up => {
+                let hangs = self.hangs_at(rules).map(|(moment, _)| moment);
+                hangs.into_iter().chain(self.asks_at(rules)).min()
+            }
             Phase::Retiring { since } | Phase::Ending { since, .. } => Some(*since + rules.grace),
             Phase::Killed { since, .. } => Some(*since + rules.patience),
         }
@@ -193,4 +223,9 @@ impl Slot {
             _ => None,
         }
     }
+}
+
+/// When a worker is asked that has not hung yet.
+fn before(limit: Duration) -> Duration {
+    limit * 3 / 4
 }

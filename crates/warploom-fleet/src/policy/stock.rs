@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::Schedule;
+use super::pile::Pile;
+use super::{Rules, Schedule};
 use crate::journal::History;
 
 /// Records that have to run by themselves, apart from everything else.
@@ -17,19 +18,18 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct Stock {
     /// For whoever comes.
-    shared: BTreeSet<u64>,
+    shared: Pile,
     /// For one slot each.
-    own: Vec<BTreeSet<u64>>,
+    own: Vec<Pile>,
     groups: VecDeque<Group>,
+    /// Does each slot go on where it was, as long as there are neighbours?
+    neighbours: bool,
+    /// The record behind the last one that each slot took of what is for all.
+    next: Vec<Option<u64>>,
 }
 
 impl Stock {
-    pub(super) fn new(
-        schedule: Schedule,
-        slots: usize,
-        history: &History,
-        interruptions: u32,
-    ) -> Self {
+    pub(super) fn new(rules: &Rules, slots: usize, history: &History) -> Self {
         let mut groups = VecDeque::new();
         let mut apart = BTreeSet::new();
         for suspects in &history.suspects {
@@ -38,7 +38,7 @@ impl Stock {
         }
         for record in history.open() {
             let times = super::at(&history.interrupted, record).copied();
-            if times.is_some_and(|times| times >= interruptions) && apart.insert(record) {
+            if times.is_some_and(|times| times >= rules.interruptions) && apart.insert(record) {
                 groups.push_back(Group {
                     records: vec![record],
                     avoid: None,
@@ -47,11 +47,13 @@ impl Stock {
         }
         let fresh: Vec<u64> = history.open().filter(|r| !apart.contains(r)).collect();
         let mut stock = Self {
-            shared: BTreeSet::new(),
-            own: vec![BTreeSet::new(); slots],
+            shared: Pile::default(),
+            own: vec![Pile::default(); slots],
             groups,
+            neighbours: rules.neighbours,
+            next: vec![None; slots],
         };
-        let sizes = match schedule {
+        let sizes = match rules.schedule {
             Schedule::Guided => Vec::new(),
             Schedule::Balanced => balanced(fresh.len(), slots),
             Schedule::Ceil => ceil(fresh.len(), slots),
@@ -66,7 +68,7 @@ impl Stock {
 
     /// How many records wait.
     pub(super) fn len(&self) -> u64 {
-        let own: usize = self.own.iter().map(BTreeSet::len).sum();
+        let own: usize = self.own.iter().map(Pile::len).sum();
         let groups: usize = self.groups.iter().map(|group| group.records.len()).sum();
         (self.shared.len() + own + groups) as u64
     }
@@ -93,19 +95,38 @@ impl Stock {
         self.own[slot].is_empty()
     }
 
-    /// Takes the first `count` records that this slot may have.
+    /// Takes `count` records that this slot may have, neighbours of its last ones if it can.
     pub(super) fn take(&mut self, slot: usize, count: usize) -> Vec<u64> {
-        let pile = match self.own[slot].len() {
-            0 => &mut self.shared,
-            _ => &mut self.own[slot],
-        };
+        if !self.own[slot].is_empty() {
+            return self.own[slot].take_first(count);
+        }
+        if !self.neighbours {
+            return self.shared.take_first(count);
+        }
         let mut taken = Vec::with_capacity(count);
         while taken.len() < count
-            && let Some(record) = pile.pop_first()
+            && let Some(at) = self.place(slot, count - taken.len())
         {
-            taken.push(record);
+            self.shared.take_run(at, count, &mut taken);
+            self.next[slot] = taken.last().map(|last| last + 1);
         }
         taken
+    }
+
+    /// Where a slot goes on: where it was, else in the longest run. If another slot is on its way through that
+    /// one, it gets the first half of it.
+    fn place(&self, slot: usize, count: usize) -> Option<u64> {
+        if let Some(next) = self.next[slot].filter(|&next| self.shared.contains(next)) {
+            return Some(next);
+        }
+        let (start, end) = self.shared.longest()?;
+        let others = self.next.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != slot);
+        if !others.any(|(_, next)| *next == Some(start)) {
+            return Some(start);
+        }
+        let behind = end.saturating_sub(count as u64).max(start);
+        Some(behind.min(start + (end - start) / 2))
     }
 
     /// Takes a group that did not come to grief on `device`, or any if `any`.
@@ -136,7 +157,8 @@ impl Stock {
     /// What a slot had for itself is for anybody now.
     pub(super) fn share_out(&mut self, slot: usize) {
         let own = std::mem::take(&mut self.own[slot]);
-        self.shared.extend(own);
+        self.shared.extend(own.iter());
+        self.next[slot] = None;
     }
 }
 
@@ -166,8 +188,8 @@ pub(super) fn ceil(records: usize, slots: usize) -> Vec<usize> {
 impl Stock {
     /// Every record that waits, as often as it does.
     pub(super) fn all(&self) -> impl Iterator<Item = u64> + '_ {
-        let own = self.own.iter().flatten();
+        let own = self.own.iter().flat_map(Pile::iter);
         let groups = self.groups.iter().flat_map(|group| &group.records);
-        self.shared.iter().chain(own).chain(groups).copied()
+        self.shared.iter().chain(own).chain(groups.copied())
     }
 }

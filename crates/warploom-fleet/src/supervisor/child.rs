@@ -189,6 +189,12 @@ impl Child {
         let _ = self.link.send(&ToWorker::Retire);
     }
 
+    /// Asks what it is doing, which it writes to its log.
+    pub(super) fn ask(&mut self) {
+        tracing::debug!(pid = self.pid(), "a worker is asked what it is doing");
+        let _ = self.link.send(&ToWorker::Tell);
+    }
+
     /// How the process ended, if it has. Whatever it had started ends with it.
     pub(super) fn reap(&mut self) -> Option<String> {
         // The number of a process that has ended is its own until it is waited for.

@@ -42,6 +42,11 @@ impl Supervisor<'_> {
                     child.retire();
                 }
             }
+            Action::Ask { slot } => {
+                if let Some(child) = self.stations[slot].child() {
+                    child.ask();
+                }
+            }
             Action::Terminate { slot } => self.signal(slot, Signal::TERM),
             Action::Kill { slot } => self.signal(slot, Signal::KILL),
             Action::Abandon { slot } => {

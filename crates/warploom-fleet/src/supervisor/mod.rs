@@ -124,10 +124,6 @@ impl<'a> Supervisor<'a> {
         let delivered = self.ledger.finish(&mut self.clock);
         self.note(delivered);
         let complete = self.policy.counts().waiting == 0;
-        let ended = self.ledger.push(Event::Ended { complete });
-        self.note(ended);
-        let kept = self.ledger.close();
-        self.note(kept);
         if let Some((device, why)) = self.policy.lost()
             && !complete
         {
@@ -138,6 +134,15 @@ impl<'a> Supervisor<'a> {
             };
             self.error.get_or_insert(error);
         }
+        if let Some(error) = &self.error {
+            let why = error.to_string();
+            let told = self.ledger.push(Event::Broken { why });
+            self.note(told);
+        }
+        let ended = self.ledger.push(Event::Ended { complete });
+        self.note(ended);
+        let kept = self.ledger.close();
+        self.note(kept);
         match self.error.take() {
             Some(error) => Err(error),
             None => Ok(()),

@@ -65,6 +65,8 @@ pub(crate) enum ToWorker {
     },
     /// End when there is nothing left to do.
     Retire,
+    /// Write to the log what you are doing.
+    Tell,
 }
 
 /// What a worker says.

@@ -1,10 +1,13 @@
 //! Where messages to the coordinator are written.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
+use super::account::{UnderWay, account};
 use super::end_now;
 use crate::journal::BatchId;
 use crate::wire::{Arena, Body, FromWorker, INLINE, MAX_FRAME, Shelf, push};
@@ -28,6 +31,7 @@ struct Out {
     socket: UnixStream,
     bytes: Vec<u8>,
     shelf: Shelf,
+    under_way: BTreeMap<BatchId, UnderWay>,
 }
 
 impl Desk {
@@ -36,6 +40,7 @@ impl Desk {
             socket,
             bytes: Vec::new(),
             shelf: Shelf::new(arena.bytes()),
+            under_way: BTreeMap::new(),
         };
         Self {
             out: Mutex::new(out),
@@ -58,6 +63,20 @@ impl Desk {
         self.tell(&FromWorker::Beat { progress });
     }
 
+    /// A batch of so many records is taken.
+    pub(super) fn begun(&self, batch: BatchId, records: usize) {
+        let mut out = self.out();
+        out.under_way.insert(batch, UnderWay::new(records));
+        out.tell(&FromWorker::Begun { batch });
+    }
+
+    /// Writes to the log what is being done.
+    pub(super) fn account(&self) {
+        let text = account(&self.out().under_way, Instant::now());
+        // Where there is no log there is nobody to read it.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
     pub(super) fn free(&self, at: u64) {
         self.out().shelf.give(at);
         self.freed.notify_one();
@@ -72,6 +91,7 @@ impl Answers for Desk {
     fn done(&self, batch: BatchId, record: u64, answer: &[u8]) {
         self.advance();
         let mut out = self.out();
+        out.answered(batch);
         let bytes = answer.len() as u64;
         let mut place = None;
         if answer.len() > INLINE && bytes <= self.arena.bytes() {
@@ -120,7 +140,9 @@ impl Answers for Desk {
             }
             reason.truncate(end);
         }
-        self.tell(&FromWorker::Failed {
+        let mut out = self.out();
+        out.answered(batch);
+        out.tell(&FromWorker::Failed {
             batch,
             record,
             text: reason,
@@ -128,7 +150,9 @@ impl Answers for Desk {
     }
 
     fn over(&self, batch: BatchId, ended: &Result<(), Trouble>) {
-        self.tell(&match ended {
+        let mut out = self.out();
+        out.under_way.remove(&batch);
+        out.tell(&match ended {
             Ok(()) => FromWorker::Finished { batch },
             Err(Trouble::OutOfMemory { asked }) => FromWorker::OutOfMemory {
                 batch,
@@ -147,6 +171,12 @@ impl Answers for Desk {
 }
 
 impl Out {
+    fn answered(&mut self, batch: BatchId) {
+        if let Some(under_way) = self.under_way.get_mut(&batch) {
+            under_way.answered();
+        }
+    }
+
     fn tell(&mut self, message: &FromWorker) {
         self.bytes.clear();
         if push(&mut self.bytes, message).is_err() {

@@ -3,6 +3,7 @@
 //! A worker is any program that calls [`serve`] when it is told to be one. Its standard input is the socket
 //! to its coordinator; what it prints goes to a log.
 
+mod account;
 mod desk;
 
 use std::fs::File;
@@ -15,7 +16,12 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Signal, getpgrp, getpid, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal,
+};
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 
 use crate::journal::BatchId;
 use crate::wire::{Arena, Body, FromWorker, Inbox, Start, ToWorker, receive};
@@ -54,7 +60,7 @@ pub fn serve<W: Work>(
 ) -> Result<(), WorkerError> {
     let lost = |error: io::Error| WorkerError::NoCoordinator(error.to_string());
     let socket = take_stdin().map_err(lost)?;
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| lost(error.into()))?;
+    die_with_parent().map_err(lost)?;
     let handles = receive(socket).map_err(lost)?;
     let mut reader = handles.socket.try_clone().map_err(lost)?;
     let mut inbox = Inbox::after_greeting();
@@ -97,6 +103,21 @@ pub fn serve<W: Work>(
         Trouble::DeviceLost(text) => WorkerError::DeviceLost(text),
         other => WorkerError::Broken(other.to_string()),
     })
+}
+
+/// Ends this process and its helpers when the thread that started it is gone. The signal of that goes to this
+/// process alone, so it is one that is caught: SIGKILL would leave the helpers. The closed socket says the same
+/// to whoever listens there.
+fn die_with_parent() -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP])?;
+    thread::Builder::new()
+        .name("fleet-parent".into())
+        .spawn(move || {
+            if signals.forever().next().is_some() {
+                end_now();
+            }
+        })?;
+    Ok(set_parent_process_death_signal(Some(Signal::HUP))?)
 }
 
 /// Standard input becomes the socket, and stays so for nobody who reads standard input by mistake.
@@ -162,7 +183,7 @@ impl Iterator for Batches {
         let Ok(Order::Batch(batch, bodies)) = self.orders.recv() else {
             return None;
         };
-        self.desk.tell(&FromWorker::Begun { batch });
+        self.desk.begun(batch, bodies.len());
         let mut records = Vec::with_capacity(bodies.len());
         for (record, body) in bodies {
             let bytes = match body {
@@ -222,6 +243,10 @@ fn listen(
                     Some(Order::Batch(batch, all))
                 }
                 ToWorker::Retire => Some(Order::Retire),
+                ToWorker::Tell => {
+                    desk.account();
+                    None
+                }
                 ToWorker::Free { at } => {
                     desk.free(at);
                     None
@@ -258,9 +283,14 @@ fn next(socket: &mut UnixStream, inbox: &mut Inbox) -> Option<ToWorker> {
     }
 }
 
-/// Ends the process without asking the work, which may be stuck in a driver.
+/// Ends the process and whatever it has started, without asking the work, which may be stuck in a driver.
 fn end_now() -> ! {
-    let _ = kill_process(getpid(), Signal::KILL);
+    let own = getpid();
+    // Started by hand it may be in somebody else's group.
+    if getpgrp() == own {
+        let _ = kill_process_group(own, Signal::KILL);
+    }
+    let _ = kill_process(own, Signal::KILL);
     loop {
         thread::park();
     }

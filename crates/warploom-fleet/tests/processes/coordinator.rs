@@ -10,15 +10,18 @@ use warploom_fleet::journal::{Event, read};
 use warploom_fleet::{Record, Report, Stopper};
 
 use crate::Test;
-use crate::faulty::{Plan, answer};
-use crate::ground::{Ground, builder, nobody_is_left, records};
+use crate::faulty::{Helper, Plan, answer};
+use crate::ground::{Ground, alive, builder, nobody_is_left, records};
 
 pub(crate) const TESTS: &[Test] = &[
     ("i2_i7_a_coordinator_killed_a_hundred_times", killed),
     ("i7_ctrl_c_once_drains_and_twice_stops", interrupted),
+    ("i7_ctrl_c_twice_ends_workers_that_hang", interrupted_twice),
     ("a_second_coordinator_is_refused", second),
 ];
 
+/// Instead of the time that a record takes: it takes for ever.
+const HANGING: u64 = u64::MAX;
 /// Records of the runs here; some of them go wrong, so that kills also meet griefs and halvings.
 const RECORDS: u64 = 400;
 const POISON: u64 = 17;
@@ -30,6 +33,18 @@ fn plan(marks: PathBuf, service: u64) -> Plan {
         poison: vec![POISON],
         fits: 24,
         kill_once: vec![100, 200],
+        // Whatever workers start has to be gone with them.
+        helper: Helper::Taken,
+        ..Plan::default()
+    }
+}
+
+/// Two of three workers hang and would not end if they were asked to; the third has nothing to do then.
+fn hanging(marks: PathBuf) -> Plan {
+    Plan {
+        marks,
+        hang: vec![0, 1],
+        ignore_term: true,
         ..Plan::default()
     }
 }
@@ -40,7 +55,10 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let folder = PathBuf::from(next());
     let service = next().parse().expect("microseconds");
     let count = next().parse().expect("a number of records");
-    let plan = plan(folder.join("marks"), service);
+    let plan = match service {
+        HANGING => hanging(folder.join("marks")),
+        _ => plan(folder.join("marks"), service),
+    };
     fs::create_dir_all(&plan.marks).unwrap();
     fs::create_dir_all(folder.join("outputs")).unwrap();
     let stopper = Stopper::new().unwrap();
@@ -140,26 +158,49 @@ fn killed() {
 /// Test 7 of the acceptance list.
 fn interrupted() {
     let ground = Ground::new();
-    for (name, twice) in [("once", false), ("twice", true)] {
-        let folder = ground.path(name);
-        let mut child = start(&folder, 2000, 20_000);
-        let some_done = || {
-            let files = fs::read_dir(folder.join("outputs"));
-            files.is_ok_and(|files| files.count() > 10)
-        };
-        wait_until(some_done);
-        signal(&child, Signal::INT);
-        if twice {
-            signal(&child, Signal::INT);
-        }
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(130), "{name}");
-        nobody_is_left(&folder.join("marks"));
-        // It ended in order, and says so in its journal.
-        let entries = read(&folder.join("run/journal")).unwrap();
-        let last = entries.last().map(|entry| entry.event.clone());
-        assert_eq!(last, Some(Event::Ended { complete: false }));
-    }
+    let folder = ground.path("once");
+    let mut child = start(&folder, 2000, 20_000);
+    let some_done = || {
+        let files = fs::read_dir(folder.join("outputs"));
+        files.is_ok_and(|files| files.count() > 10)
+    };
+    wait_until(some_done);
+    signal(&child, Signal::INT);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    ended_in_order(&folder);
+}
+
+/// It ended in order, left nobody, and says so in its journal.
+fn ended_in_order(folder: &Path) {
+    nobody_is_left(&folder.join("marks"));
+    let entries = read(&folder.join("run/journal")).unwrap();
+    let last = entries.last().map(|entry| entry.event.clone());
+    assert_eq!(last, Some(Event::Ended { complete: false }));
+}
+
+/// Test 7 of the acceptance list, where the first Ctrl-C cannot end the run.
+fn interrupted_twice() {
+    let ground = Ground::new();
+    let folder = ground.path("twice");
+    let marks = folder.join("marks");
+    let mut child = start(&folder, HANGING, 3);
+    let hung = |record: u64| marks.join(format!("hung-{record}")).exists();
+    wait_until(|| hung(0) && hung(1) && alive(&marks) == 3);
+    signal(&child, Signal::INT);
+    // The first one has been heard when the worker that has nothing to do is gone.
+    wait_until(|| alive(&marks) == 2);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(alive(&marks), 2, "draining ends nobody who has records");
+    assert!(child.try_wait().unwrap().is_none());
+    signal(&child, Signal::INT);
+    let second = Instant::now();
+    let status = child.wait().unwrap();
+    let took = second.elapsed();
+    assert!(took < Duration::from_secs(1), "it ended after {took:?}");
+    assert_eq!(alive(&marks), 0, "it waited for its workers");
+    assert_eq!(status.code(), Some(130));
+    ended_in_order(&folder);
 }
 
 fn second() {

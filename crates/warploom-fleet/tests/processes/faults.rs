@@ -1,21 +1,19 @@
 //! One fault at a time.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use warploom_core::Coded as _;
-use warploom_fleet::journal::{Event, read};
+use warploom_fleet::journal::{Event, History, read};
 use warploom_fleet::{FleetDevice, Incident, Outcome, Program, Reason, Record, Schedule};
 
 use crate::Test;
-use crate::faulty::{Hold, answer};
+use crate::faulty::{Helper, Hold, answer};
 use crate::ground::{Ground, check, reason, records, rules};
 
 pub(crate) const TESTS: &[Test] = &[
     ("nothing_wrong_is_nothing_wrong", nothing_wrong),
     ("i2_a_poison_record_among_ten_thousand", poison),
-    ("a_worker_that_ignores_sigterm_is_killed", ignores_term),
-    ("a_silent_worker_is_ended_though_its_heart_beats", silent),
     ("memory_runs_out_above_sixteen", memory),
     ("a_fixed_batch_that_does_not_fit_fails_loudly", fixed_batch),
     ("a_device_lost_twice_is_quarantined_and_comes_back", sticky),
@@ -110,37 +108,6 @@ fn poison() {
         more <= bound,
         "{more} runs of neighbours; {together} were together"
     );
-}
-
-/// Test 3 of the acceptance list.
-fn ignores_term() {
-    let mut ground = Ground::new();
-    ground.plan.hang = vec![7];
-    ground.plan.ignore_term = true;
-    let mut rules = rules();
-    rules.batch_limit = Some(Duration::from_millis(500));
-    rules.grace = Duration::from_millis(200);
-    let all = records(20);
-    let begun = Instant::now();
-    let report = ground.run(ground.fleet(2).rules(rules), &all);
-    check(&report, &all, &[7]);
-    assert!(matches!(reason(&report, 7), Reason::Hung { .. }));
-    // About five hangs of 0.7 s; the bound is for machines that are busy.
-    assert!(begun.elapsed() < Duration::from_mins(1));
-}
-
-fn silent() {
-    let mut ground = Ground::new();
-    ground.plan.hang = vec![2];
-    let mut rules = rules();
-    rules.silence_limit = Duration::from_millis(800);
-    let all = records(10);
-    let report = ground.run(ground.fleet(1).rules(rules), &all);
-    check(&report, &all, &[2]);
-    let Reason::Hung { after, .. } = reason(&report, 2) else {
-        panic!("it hangs");
-    };
-    assert_eq!(*after, Duration::from_millis(800));
 }
 
 /// Test 4 of the acceptance list.
@@ -279,6 +246,16 @@ fn broken() {
     );
     assert_eq!(failure.report.unwrap().counts.waiting, 5);
     ground.nobody_is_left();
+    // Whoever reads the journal learns why it ended, until somebody takes the run up again.
+    let entries = read(&ground.path("run/journal")).unwrap();
+    let history = History::of(5, &entries).unwrap();
+    assert!(history.ended);
+    assert_eq!(history.broken, Some(failure.error.to_string()));
+    ground.plan.broken.clear();
+    let all = records(5);
+    check(&ground.run(ground.fleet(2), &all), &all, &[]);
+    let entries = read(&ground.path("run/journal")).unwrap();
+    assert_eq!(History::of(5, &entries).unwrap().broken, None);
 }
 
 fn stuck() {
@@ -313,7 +290,7 @@ fn elsewhere() {
 
 fn helpers() {
     let mut ground = Ground::new();
-    ground.plan.helper = true;
+    ground.plan.helper = Helper::Left;
     ground.plan.kill_once = vec![3];
     let all = records(30);
     // `run` demands that the helpers, which would live for a quarter of an hour, are gone.

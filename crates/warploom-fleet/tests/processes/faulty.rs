@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{
-    PidfdFlags, PidfdGetfdFlags, Signal, getpid, kill_process, pidfd_getfd, pidfd_open,
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, getpid, kill_process, kill_process_group,
+    pidfd_getfd, pidfd_open,
 };
 use serde::{Deserialize, Serialize};
 use warploom_fleet::worker::Batches;
@@ -24,6 +25,80 @@ pub(crate) struct Hold {
     pub(crate) until: String,
     /// Has whoever left it to be dead and buried, so that its coordinator has heard of it?
     pub(crate) buried: bool,
+}
+
+/// A device's memory, which a file stands for: whoever has a part of it is in there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// Which file.
+    pub(crate) file: PathBuf,
+    /// How many bytes there are.
+    pub(crate) room: u64,
+    /// How many a worker takes.
+    pub(crate) takes: u64,
+    /// Whose workers these are.
+    pub(crate) whose: String,
+}
+
+impl Memory {
+    /// Takes a worker's part, until it dies; false if there is not so much. Leaves a mark when workers of two
+    /// owners have some at once.
+    fn take(&self, marks: &Path) -> bool {
+        let options = File::options().create(true).append(true).read(true).clone();
+        let mut file = options.open(&self.file).expect("a file of memory");
+        file.lock().expect("a lock");
+        let text = fs::read_to_string(&self.file).expect("a file of memory");
+        let lives = |line: &&str| {
+            let (owner, _) = line.split_once('|').expect("two parts");
+            let number = owner.split(' ').next().and_then(|pid| pid.parse().ok());
+            number.and_then(process).as_deref() == Some(owner)
+        };
+        let holders: Vec<&str> = text.lines().filter(lives).collect();
+        if holders.iter().any(|line| !line.ends_with(&self.whose)) {
+            leave(marks, "together");
+        }
+        if (holders.len() as u64 + 1) * self.takes > self.room {
+            leave(marks, "out-of-memory");
+            return false;
+        }
+        let own = process(std::process::id()).expect("ourselves");
+        writeln!(file, "{own}|{}", self.whose).expect("a line");
+        true
+    }
+}
+
+/// The variables that say which device may be used.
+pub(crate) const MASKS: [&str; 8] = [
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ZE_AFFINITY_MASK",
+    "ZE_FLAT_DEVICE_HIERARCHY",
+    "ONEAPI_DEVICE_SELECTOR",
+];
+
+/// Those of them that this process has.
+fn masks() -> String {
+    let all: Vec<(String, String)> = std::env::vars().collect();
+    let own = MASKS.iter().filter_map(|name| {
+        let (name, value) = all.iter().find(|(known, _)| known == name)?;
+        Some(format!("{name}={value}"))
+    });
+    own.collect::<Vec<_>>().join(" ")
+}
+
+/// A process that a worker starts and that never ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) enum Helper {
+    #[default]
+    None,
+    /// Which a worker that crashes leaves behind, for its coordinator to end.
+    Left,
+    /// Which goes with a worker that crashes or ends: if the coordinator is killed in that moment, nobody is left
+    /// who could end it.
+    Taken,
 }
 
 /// What goes wrong, and when.
@@ -45,6 +120,10 @@ pub(crate) struct Plan {
     pub(crate) freeze: Vec<u64>,
     /// Bytes that a worker needs of its device; the file `free` beside the marks says how many there are.
     pub(crate) needs: u64,
+    /// The device's memory, of which workers take their part.
+    pub(crate) memory: Option<Memory>,
+    /// Do workers answer with the variables that say which device may be used?
+    pub(crate) tells_masks: bool,
     /// Records over which their worker says something senseless.
     pub(crate) garbage: Vec<u64>,
     /// Records that the work fails.
@@ -73,8 +152,8 @@ pub(crate) struct Plan {
     pub(crate) overlap: bool,
     /// Do workers survive SIGTERM?
     pub(crate) ignore_term: bool,
-    /// Does every worker start a process of its own that never ends?
-    pub(crate) helper: bool,
+    /// Does every worker start a process of its own?
+    pub(crate) helper: Helper,
     /// How long answers are, in bytes; 0 is as long as the record.
     pub(crate) answer: usize,
     /// Of a thousand batches, how many end in a kill, a hang, no memory, a lost device; and the seed.
@@ -88,6 +167,10 @@ pub(crate) struct Faulty {
     slot: usize,
     device: String,
     random: u64,
+    /// Has it what it needs of the device's memory?
+    has_room: bool,
+    /// The process that it ends before it ends.
+    helper: Option<Pid>,
 }
 
 impl Faulty {
@@ -120,7 +203,7 @@ impl Faulty {
         };
         let dice = self.chance();
         if dice < kill {
-            die();
+            die(self.plan.helper);
         } else if dice < kill + hang {
             sleep_for_ever();
         } else if dice < kill + hang + memory {
@@ -167,17 +250,36 @@ impl Work for Faulty {
             let flag = std::sync::Arc::default();
             signal_hook::flag::register(signal_hook::consts::SIGTERM, flag).expect("a handler");
         }
-        if plan.helper {
+        let mut started = None;
+        if plan.helper != Helper::None {
             let mut helper = Command::new("sleep");
             #[expect(clippy::zombie_processes, reason = "it has to be left behind")]
             let helper = helper.arg("1000").spawn().expect("a helper");
             fs::write(plan.marks.join("pids").join(helper.id().to_string()), "").expect("a mark");
+            started = Some(Pid::from_child(&helper)).filter(|_| plan.helper == Helper::Taken);
         }
-        let seed = plan.chances.map_or(1, |(_, seed)| seed);
+        let mut random = 1;
+        if let Some((_, seed)) = plan.chances {
+            // The same for the n-th worker of a slot, whenever and wherever it runs.
+            let mut life = 0;
+            while !leave(&plan.marks, &format!("life-{}.{life}", assigned.slot)) {
+                life += 1;
+            }
+            for part in [seed, assigned.slot as u64, life] {
+                random = (random ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                random ^= random >> 29;
+            }
+        }
+        let has_room = match &plan.memory {
+            Some(memory) => memory.take(&plan.marks),
+            None => true,
+        };
         Ok(Self {
             slot: assigned.slot,
             device: assigned.device.clone(),
-            random: (seed ^ u64::from(pid)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            random: random | 1,
+            has_room,
+            helper: started,
             plan,
         })
     }
@@ -189,7 +291,7 @@ impl Work for Faulty {
         {
             return Err(Trouble::DeviceLost("illegal access".into()));
         }
-        if self.plan.fits > 0 && batch.len() > self.plan.fits {
+        if !self.has_room || self.plan.fits > 0 && batch.len() > self.plan.fits {
             let asked = batch.len() as u64;
             return Err(Trouble::OutOfMemory { asked });
         }
@@ -199,12 +301,13 @@ impl Work for Faulty {
         for (place, (record, body)) in batch.records().enumerate() {
             if self.plan.poison.contains(&record) {
                 eprintln!("record {record} is poison");
-                die();
+                die(self.plan.helper);
             }
             if self.plan.kill_once.contains(&record) && self.happens(&format!("kill-{record}"), 1) {
-                die();
+                die(self.plan.helper);
             }
             if self.plan.hang.contains(&record) {
+                leave(&self.plan.marks, &format!("hung-{record}"));
                 sleep_for_ever();
             }
             if self.plan.freeze.contains(&record) && self.happens(&format!("freeze-{record}"), 1) {
@@ -221,6 +324,8 @@ impl Work for Faulty {
             }
             if self.plan.refuse.contains(&record) {
                 batch.failed(place, format!("record {record} is not an image"));
+            } else if self.plan.tells_masks {
+                batch.done(place, format!("{}: {}", self.device, masks()).as_bytes());
             } else if !self.plan.forget.contains(&record) {
                 batch.done(place, &answer(record, body, self.plan.answer));
             }
@@ -245,9 +350,12 @@ impl Work for Faulty {
                     thread::sleep(Duration::from_millis(own.chance() % 5));
                     if load.over(ended).is_err() {
                         // Others may be at theirs for ever, which a lost device does not wait for.
-                        die();
+                        die(own.plan.helper);
                     }
                 });
+            }
+            if let Some(helper) = self.helper {
+                let _ = kill_process(helper, Signal::KILL);
             }
             Ok(())
         })
@@ -320,7 +428,10 @@ fn process(pid: u32) -> Option<String> {
     Some(format!("{pid} {begun}"))
 }
 
-fn die() -> ! {
+fn die(helper: Helper) -> ! {
+    if helper == Helper::Taken {
+        let _ = kill_process_group(getpid(), Signal::KILL);
+    }
     let _ = kill_process(getpid(), Signal::KILL);
     sleep_for_ever()
 }

@@ -127,6 +127,15 @@ pub(crate) fn nobody_is_left(marks: &Path) {
     }
 }
 
+/// How many processes that left a mark are there.
+pub(crate) fn alive(marks: &Path) -> usize {
+    let pids = fs::read_dir(marks.join("pids")).into_iter().flatten();
+    let processes = pids
+        .flatten()
+        .map(|pid| Path::new("/proc").join(pid.file_name()));
+    processes.filter(|process| is_alive(process)).count()
+}
+
 /// Is this process there, and more than an entry that its parent has not looked at? Numbers are used
 /// again, so it has to be one of ours.
 fn is_alive(process: &Path) -> bool {

@@ -10,10 +10,13 @@ mod coordinator;
 mod faults;
 mod faulty;
 mod ground;
+mod hangs;
+mod masks;
 mod seven;
 mod sharing;
 mod soak;
 mod stopping;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -35,20 +38,30 @@ fn main() -> ExitCode {
             }
         }
         Some("be-coordinator") => coordinator::main(arguments),
+        Some("be-sharer") => sharing::main(arguments),
+        Some("be-masked") => masks::main(arguments),
         _ => {
             let all = [
                 seven::TESTS,
                 faults::TESTS,
+                hangs::TESTS,
+                masks::TESTS,
                 stopping::TESTS,
+                streams::TESTS,
                 sharing::TESTS,
                 coordinator::TESTS,
                 soak::TESTS,
             ];
             let trials = all.concat().into_iter().map(|(name, test)| {
-                Trial::test(name, move || {
+                let obstacle = sharing::obstacle(name);
+                if let Some(reason) = &obstacle {
+                    eprintln!("skipped: {name}: {reason}");
+                }
+                let trial = Trial::test(name, move || {
                     test();
                     Ok::<(), Failed>(())
-                })
+                });
+                trial.with_ignored_flag(obstacle.is_some())
             });
             let mut arguments = Arguments::from_args();
             // Each test is several processes; more than two at once starve each other on small machines.

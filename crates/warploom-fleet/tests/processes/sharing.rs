@@ -1,20 +1,26 @@
 //! Fleets that share devices with others.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use warploom_core::{DeskDevice, LeaseCapacity, LeaseDesk, LeaseRequest};
 use warploom_fleet::{Fleet, FleetDevice, Incident, Program, Stopper};
 
 use crate::Test;
-use crate::faulty::{FREEZER, thaw};
+use crate::faulty::{FREEZER, Hold, Memory, Plan, thaw};
 use crate::ground::{Ground, check, records, rules};
 
 pub(crate) const TESTS: &[Test] = &[
     ("leases_are_released_whatever_happens_to_workers", released),
     ("two_fleets_share_a_device_by_the_ledger", shared),
+    (
+        "two_coordinators_share_a_device_and_neither_runs_out_of_memory",
+        two_coordinators,
+    ),
     ("a_fleet_that_waits_for_a_lease_can_be_ended", waiting),
-    ("a_process_that_will_not_die_costs_its_slot", undead),
+    (UNDEAD, undead),
     (
         "a_device_is_held_back_until_its_memory_is_back",
         memory_back,
@@ -86,6 +92,99 @@ fn shared() {
     assert_eq!(desk.status().unwrap()[0].held, []);
 }
 
+/// Bytes of a pretended device, which has room for three workers, and of each of them.
+const ROOM: u64 = 3 << 20;
+const NEEDS: u64 = 1 << 20;
+
+/// A coordinator with two workers on a device that others use too; with the ledger or without.
+pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
+    let mut next = || arguments.next().expect("FOLDER NAME UNTIL LEDGER");
+    let (folder, whose, until) = (PathBuf::from(next()), next(), next());
+    let has_ledger = next() == "ledger";
+    // Nobody does a record before what the test is about has happened.
+    let hold = |slot| Hold {
+        slot,
+        until: until.clone(),
+        buried: false,
+    };
+    let plan = Plan {
+        marks: folder.join("marks"),
+        service: 300,
+        holds: vec![hold(0), hold(1)],
+        memory: Some(Memory {
+            file: folder.join("memory"),
+            room: ROOM,
+            takes: NEEDS,
+            whose: whose.clone(),
+        }),
+        ..Plan::default()
+    };
+    let program = Program::new(std::env::current_exe().unwrap()).arg("be-worker");
+    let mut device = FleetDevice::new("gpu-0").workers(2);
+    let mut fleet = Fleet::builder(program)
+        .folder(folder.join(&whose))
+        .setup(postcard::to_stdvec(&plan).unwrap())
+        .rules(rules());
+    if has_ledger {
+        let request = LeaseRequest::new(1, NEEDS).on(["gpu-0"]).label(&whose);
+        device = device.lease(request);
+        fleet = fleet.desk(memory_desk(&folder.join("ledger")));
+    }
+    let all = records(200);
+    let report = fleet
+        .device(device)
+        .build()
+        .unwrap()
+        .run(&all, |_| Ok(()))
+        .unwrap();
+    if has_ledger {
+        check(&report, &all, &[]);
+        assert_eq!(report.incidents, []);
+    }
+    ExitCode::SUCCESS
+}
+
+/// A device with more slots than it has memory for.
+fn memory_desk(ledger: &Path) -> LeaseDesk {
+    let capacity = LeaseCapacity {
+        slots: 8,
+        bytes: ROOM,
+    };
+    let device = DeskDevice::new("gpu-0", "pretended-0", capacity);
+    LeaseDesk::shared(vec![device], ledger).unwrap()
+}
+
+fn two_coordinators() {
+    let start = |folder: &Path, whose: &str, until: &str, ledger: &str| -> Child {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .arg("be-sharer")
+            .arg(folder)
+            .args([whose, until, ledger]);
+        command.stdin(Stdio::null()).spawn().unwrap()
+    };
+    let both = |folder: &Path, until: &str, ledger: &str| {
+        fs::create_dir_all(folder.join("marks")).unwrap();
+        let runs = ["one", "two"].map(|whose| start(folder, whose, until, ledger));
+        for mut run in runs {
+            assert!(run.wait().unwrap().success(), "{ledger}");
+        }
+        crate::ground::nobody_is_left(&folder.join("marks"));
+    };
+    let ground = Ground::new();
+    // Each waits until both have workers at once, of which there are never four.
+    let folder = ground.path("with");
+    both(&folder, "together", "ledger");
+    assert!(folder.join("marks/together").exists());
+    assert!(!folder.join("marks/out-of-memory").exists());
+    assert_eq!(
+        memory_desk(&folder.join("ledger")).status().unwrap()[0].held,
+        []
+    );
+    // Without the ledger there are four, and the last of them has no memory.
+    both(&ground.path("without"), "out-of-memory", "none");
+}
+
 fn waiting() {
     let ground = Ground::new();
     let desk = desk(&ground, 1);
@@ -109,15 +208,25 @@ fn waiting() {
     assert!(desk.try_lease(&LeaseRequest::new(1, 0)).unwrap().is_some());
 }
 
+const UNDEAD: &str = "a_process_that_will_not_die_costs_its_slot";
+
+/// Why a test cannot be made here, if it cannot.
+pub(crate) fn obstacle(test: &str) -> Option<String> {
+    if test != UNDEAD {
+        return None;
+    }
+    // The second version of these groups lets SIGKILL through, and there is no other way to have such a process.
+    let probe = Path::new(FREEZER).join(format!("warploom-test-{}", std::process::id()));
+    if let Err(error) = fs::create_dir(&probe) {
+        return Some(format!("no process can be frozen at {FREEZER}: {error}"));
+    }
+    fs::remove_dir(probe).unwrap();
+    None
+}
+
 /// A real process that SIGKILL does not end, as one that is stuck in a driver.
 fn undead() {
     let mut ground = Ground::new();
-    let probe = std::path::Path::new(FREEZER).join(format!("warploom-test-{}", std::process::id()));
-    if fs::create_dir(&probe).is_err() {
-        eprintln!("not tried: this system cannot freeze processes, or not for us");
-        return;
-    }
-    fs::remove_dir(probe).unwrap();
     ground.plan.freeze = vec![5];
     let mut rules = rules();
     rules.batch_limit = Some(Duration::from_secs(1));
@@ -131,7 +240,7 @@ fn undead() {
     let took = begun.elapsed();
     let frozen = fs::read_to_string(ground.plan.marks.join("frozen")).unwrap();
     let pid: u32 = frozen.rsplit('-').next().unwrap().parse().unwrap();
-    assert!(std::path::Path::new("/proc").join(pid.to_string()).exists());
+    assert!(Path::new("/proc").join(pid.to_string()).exists());
     // It holds nothing of ours any more, whatever the driver thinks.
     assert_eq!(desk.status().unwrap()[0].held, []);
     thaw(&ground.plan.marks);
@@ -200,6 +309,8 @@ fn memory_gone() {
     let text = failure.error.to_string();
     assert!(text.contains("gpu-0 has 499 bytes free after 1s"), "{text}");
     assert!(text.contains("500"), "{text}");
+    // No process here has a file of the device, which is none.
+    assert!(text.contains("open"), "{text}");
     let report = failure.report.unwrap();
     assert_eq!(report.counts.waiting, 5);
     let is_told = |incident: &Incident| matches!(incident, Incident::Quarantined { why, .. } if why.contains("499"));

@@ -7,7 +7,7 @@ use crate::ground::{Ground, check, reason, records, rules};
 
 pub(crate) const TESTS: &[Test] = &[("i2_soak_random_faults_with_a_fixed_seed", soak)];
 
-/// The least time that random faults go on, in seconds; more with `WARPLOOM_SOAK`.
+/// The least time that random faults go on, in seconds; as many as `WARPLOOM_SOAK` says if it is set.
 const SECONDS: u64 = 60;
 
 /// Runs of 10 000 records on 4 slots with kills, hangs, lost devices, a lack of memory and bad records. Each

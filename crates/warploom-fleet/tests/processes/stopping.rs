@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warploom_fleet::Stopper;
 
 use crate::Test;
+use crate::faulty::Helper;
 use crate::ground::{Ground, check, records};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -62,7 +63,7 @@ fn stop() {
 
 fn panicking() {
     let mut ground = Ground::new();
-    ground.plan.helper = true;
+    ground.plan.helper = Helper::Left;
     let all = records(100);
     let fleet = ground.fleet(3).build().unwrap();
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -220,6 +220,8 @@ fn what_hangs_is_ended_and_what_will_not_end_is_killed() {
     assert_eq!((world.ok(), world.failed()), (99, 1));
     assert!(matches!(world.reason(33), Some(Reason::Hung { .. })));
     assert!(world.killed > 0 && world.killed == world.terminated);
+    // Each was asked once what it was doing, before it was ended.
+    assert_eq!(world.asked, world.terminated);
 }
 
 #[test]
@@ -254,6 +256,74 @@ fn batches_are_as_large_as_the_device_is_fast() {
     policy.slots[0].rate = Some(0.1);
     sizes[0] = policy.batch_size(0);
     assert_eq!(sizes[0], 50);
+}
+
+/// What neighbours share is read once: of the slots' ways through the records few steps are jumps.
+#[rstest]
+#[case::equal(&[1.0, 1.0, 1.0, 1.0])]
+#[case::unequal(&[1.0, 4.0, 2.0, 1.0])]
+fn slots_go_on_where_they_were(#[case] speed: &[f64]) {
+    let ways = |neighbours| {
+        let faults = Faults {
+            speed: speed.to_vec(),
+            ..Faults::default()
+        };
+        let rules = Rules {
+            neighbours,
+            ..rules()
+        };
+        let world = run(10_000, 4, rules, faults);
+        assert_eq!(world.ok(), 10_000);
+        assert!(world.runs.iter().all(|&runs| runs == 1));
+        (world.jumps, world.batches, world.worked)
+    };
+    let (first_come, _, time) = ways(false);
+    let (jumps, batches, near_time) = ways(true);
+    assert!(jumps * 4 < batches, "{jumps} jumps in {batches} batches");
+    assert!(
+        jumps * 3 < first_come,
+        "{jumps} jumps instead of {first_come}"
+    );
+    // It costs nothing: who gets how many is decided as before.
+    let ratio = near_time.as_secs_f64() / time.as_secs_f64();
+    assert!((0.98..1.02).contains(&ratio), "{ratio:.3} of the time");
+}
+
+#[test]
+fn who_takes_long_with_a_batch_is_asked_once() {
+    let history = History::new(40);
+    let rules = Rules {
+        batch_limit: Some(Duration::from_secs(8)),
+        fixed_batch: Some(20),
+        ..rules()
+    };
+    let mut policy = Policy::new(rules, &devices(&["m"], 1), &history, BTreeMap::new());
+    let mut actions = Vec::new();
+    policy.step(Moment::ZERO, Input::Tick, &mut actions);
+    policy.step(Moment::ZERO, Input::Ready { slot: 0 }, &mut actions);
+    let begun = Input::Begun { slot: 0, batch: 0 };
+    policy.step(Moment::ZERO, begun, &mut actions);
+    actions.clear();
+    // It answers once a second: never silent, and late in the end.
+    for second in 1..8 {
+        let now = Duration::from_secs(second);
+        assert!(
+            policy
+                .next_look()
+                .is_some_and(|look| look > now || second == 6)
+        );
+        let done = Input::Done {
+            slot: 0,
+            batch: 0,
+            record: second,
+        };
+        policy.step(now, done, &mut actions);
+        let asked = actions.contains(&Action::Ask { slot: 0 });
+        assert_eq!(asked, second == 6, "after {second} s");
+        actions.clear();
+    }
+    policy.step(Duration::from_secs(8), Input::Tick, &mut actions);
+    assert!(actions.contains(&Action::Terminate { slot: 0 }));
 }
 
 #[test]

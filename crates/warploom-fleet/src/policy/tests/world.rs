@@ -86,9 +86,14 @@ pub(super) struct World {
     outcomes: Vec<Option<Result<(), Reason>>>,
     pub(super) runs: Vec<u32>,
     pub(super) per_slot: Vec<usize>,
+    /// Batches, and those that do not go on where their slot was.
+    pub(super) batches: usize,
+    pub(super) jumps: usize,
+    next: Vec<u64>,
     pub(super) extra_groups: usize,
     charged: Vec<bool>,
     pub(super) lowered: usize,
+    pub(super) asked: usize,
     pub(super) terminated: usize,
     pub(super) killed: usize,
     pub(super) abandoned: usize,
@@ -114,9 +119,13 @@ impl World {
             outcomes: vec![None; records],
             runs: vec![0; records],
             per_slot: vec![0; slots],
+            batches: 0,
+            jumps: 0,
+            next: vec![0; slots],
             extra_groups: 0,
             charged: vec![false; records],
             lowered: 0,
+            asked: 0,
             terminated: 0,
             killed: 0,
             abandoned: 0,
@@ -230,6 +239,7 @@ impl World {
             Action::Return { .. } | Action::GiveUp { .. } => {}
             Action::Ceiling { .. } => self.lowered += 1,
             Action::Retire { slot } => self.later(slot, 1, gone(slot, "exit 0")),
+            Action::Ask { .. } => self.asked += 1,
             Action::Terminate { slot } => {
                 self.terminated += 1;
                 if !self.faults.ignores_term {
@@ -275,6 +285,11 @@ impl World {
 
     fn dispatch(&mut self, slot: usize, batch: BatchId, records: Vec<u64>) {
         self.per_slot[slot] += records.len();
+        self.batches += 1;
+        for &record in &records {
+            self.jumps += usize::from(record != self.next[slot]);
+            self.next[slot] = record + 1;
+        }
         let again = records.iter().any(|&record| self.charged[index(record)]);
         self.extra_groups += usize::from(again);
         self.workers[slot].queue.push_back((batch, records));

@@ -4,7 +4,12 @@ Theirs are measured twice: with starting them, as ours is always, and without, w
 long runs. Every record is a task of its own, because that is what tells which of them failed.
 
 Records that take a millisecond leave little to win on few devices: nobody does more than a thousand a second on
-each. There the demand is most of what is possible at all; the tenfold is demanded where that is not the limit.
+each. The tenfold is demanded in full wherever the devices could do so much, and for each pool it has to be in one
+of the cases at least; elsewhere the demand is most of what is possible at all.
+
+The pattern that this grew from, one future for all records of a device, is in the table as "chunks". No pool can be
+ten times as fast: it does little but sleep. It is not what the others are raced against, because it says nothing about
+a record before its device is through with all of them, and loses them all with one.
 """
 
 import json
@@ -13,7 +18,7 @@ import multiprocessing
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from .bars import Bar
 
@@ -21,6 +26,8 @@ from .bars import Bar
 CASES = [(4, 8000, 1000), (16, 32000, 1000), (64, 128000, 1000)]
 #: How many times more records per second than others we promise, for records of a millisecond.
 LEAST = 10
+#: Those it is promised against.
+RACED = ("futures", "dask")
 #: The share of what is possible that is demanded where the devices themselves are the limit.
 SHARE = 0.8
 #: The most processes that a pool is started with: each of Dask's takes a hundred megabytes and more.
@@ -49,6 +56,24 @@ def futures(devices, records, micros):
     return {"futures": records / (ended - ready), "futures with start": records / (ended - begun)}
 
 
+def chunk(count, seconds):
+    return sum(record(seconds) for _ in range(count))
+
+
+def chunks(devices, records, micros):
+    begun = time.perf_counter()
+    with ProcessPoolExecutor(devices, mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(record, [0.05] * devices * 2))
+        ready = time.perf_counter()
+        # Ceiling division: the last devices get less, or nothing.
+        each = -(-records // devices)
+        parts = [min(each, records - at) for at in range(0, records, each)]
+        futures = [pool.submit(chunk, part, micros / 1e6) for part in parts]
+        assert sum(future.result() for future in as_completed(futures)) == records
+        ended = time.perf_counter()
+    return {"chunks": records / (ended - ready), "chunks with start": records / (ended - begun)}
+
+
 def dask(devices, records, micros):
     from distributed import Client, LocalCluster
 
@@ -65,9 +90,10 @@ def dask(devices, records, micros):
 
 def run(args):
     rows, bars = [], []
+    tenfold = dict.fromkeys(RACED, 0)
     for devices, records, micros in CASES:
         rates = ours(args.server, devices, records, micros)
-        for pool in (futures, dask):
+        for pool in (futures, dask, chunks):
             if devices <= MOST.get(pool.__name__, devices):
                 rates |= pool(devices, records, micros)
         ideal = devices * 1e6 / micros
@@ -76,9 +102,14 @@ def run(args):
             print(f"{devices} devices, {records} records of {micros} us: {ideal:.0f} a second at most")
             for name, rate in rates.items():
                 print(f"    {name:20} {rate:9.0f} a second  {rate / ideal:6.1%}")
-        for name in (name for name in ("futures", "dask") if name in rates):
-            least = min(LEAST, SHARE * ideal / rates[name])
-            bars.append(Bar(f"against {name} on {devices}", rates["warploom"] / rates[name], least))
+        for name in (name for name in RACED if name in rates):
+            if SHARE * ideal >= LEAST * rates[name]:
+                tenfold[name] += 1
+                bars.append(Bar(f"against {name} on {devices} devices", rates["warploom"] / rates[name], LEAST))
+            else:
+                why = f"{LEAST} times {name} is more than {SHARE:.0%} of what {devices} devices can do; share of that"
+                bars.append(Bar(why, rates["warploom"] / ideal, SHARE))
+    bars += [Bar(f"cases in which {LEAST} times {name} is demanded", count, 1) for name, count in tenfold.items()]
     if args.json:
         print(json.dumps({"rows": rows, "bars": [bar.json() for bar in bars]}))
     else:

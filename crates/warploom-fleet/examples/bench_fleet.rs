@@ -73,13 +73,17 @@ fn fleet(devices: usize, pretence: &Pretence) -> Outcome<FleetBuilder> {
 
 /// Seconds that a run takes, in a folder of its own.
 fn seconds(fleet: FleetBuilder, records: usize) -> Outcome<f64> {
-    let folder = tempfile::tempdir()?;
     let records: Vec<Record> = (0..records)
         .map(|at| Record::new(at.to_le_bytes()))
         .collect();
+    seconds_of(fleet, &records)
+}
+
+fn seconds_of(fleet: FleetBuilder, records: &[Record]) -> Outcome<f64> {
+    let folder = tempfile::tempdir()?;
     let fleet = fleet.folder(folder.path()).build()?;
     let begun = Instant::now();
-    let report = fleet.run(&records, |_| Ok(()))?;
+    let report = fleet.run(records, |_| Ok(()))?;
     let took = begun.elapsed().as_secs_f64();
     if report.counts.ok != records.len() as u64 {
         return Err(format!("only {} records were done", report.counts.ok).into());
@@ -155,6 +159,21 @@ fn transport() -> Outcome<()> {
     let extra = took(many)? - took(few)?;
     let gigabytes = ((many - few) * frame) as f64 / 1e9;
     println!("fleet_gigabyte_ms {:.2}", extra * 1e3 / gigabytes);
+    // The other way: records of pixels, which lie in memory all at once, so there are fewer of them.
+    let (few, many) = (8, 72);
+    let records = vec![Record::new(vec![7; frame]); many];
+    let took = |frames: usize| {
+        let nothing = Pretence::default();
+        best(3, || {
+            seconds_of(fleet(1, &nothing)?.max_batch(4), &records[..frames])
+        })
+    };
+    let extra = took(many)? - took(few)?;
+    let gigabytes = ((many - few) * frame) as f64 / 1e9;
+    println!(
+        "fleet_gigabyte_to_workers_ms {:.2}",
+        extra * 1e3 / gigabytes
+    );
     Ok(())
 }
 

@@ -1,44 +1,14 @@
 //! Nothing is allocated per batch after the start (I8).
 
+mod counting;
 mod graphs;
 mod idle;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphs::ENCODER;
 use idle::IdleDevice;
 use rstest::rstest;
 use warploom_core::CheckedDevice;
 use warploom_sched::{DRIVER, Options, Payloads, Pipeline, Place, RunOptions, Threads, plan};
-
-/// Counts what is allocated, on whatever thread.
-struct Counting;
-
-static COUNT: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the caller's promises are the system allocator's demands.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: as above.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What a run of so many generations allocates after it was started.
 fn allocated(generations: u64, on_driver: bool, check_races: bool) -> u64 {
@@ -78,9 +48,9 @@ fn allocated(generations: u64, on_driver: bool, check_races: bool) -> u64 {
     let options = RunOptions::of(generations, 1).with_race_check(check_races);
     let mut pipeline =
         Pipeline::start(&plan, &device, payloads, Threads::new(), options).expect("a start");
-    let before = COUNT.load(Ordering::SeqCst);
+    let before = counting::allocations();
     pipeline.run().expect("a run");
-    COUNT.load(Ordering::SeqCst) - before
+    counting::allocations() - before
 }
 
 #[rstest]

@@ -3,9 +3,11 @@
 mod graphs;
 mod world;
 
-use graphs::{ENCODER, Encoder, ms};
+use graphs::{ENCODER, Encoder};
 use warploom_core::{QueueClass, Space};
-use warploom_sched::{Command, Options, Plan, Resource, RunOptions, Stage, StageGraph, plan};
+use warploom_sched::{
+    Command, Options, Owner, Plan, Resource, RunOptions, Stage, StageGraph, plan,
+};
 use warploom_testkit::sim::{Sim, explore};
 use world::{Script, device, run_on, run_seeded};
 
@@ -154,8 +156,59 @@ fn host_time_is_all_accounted_for() {
     let sim = world::paced(device(), &plan, 1).finish();
     let ran = run_on(sim, &plan, &Script::default(), RunOptions::of(50, 1));
     let summary = ran.result.unwrap();
-    // In virtual time the driver takes none: all of it is waiting, but for the last wait of all.
+    // In virtual time the driver takes none: all of it is waiting.
     let by_edges: std::time::Duration = summary.edges.iter().map(|edge| edge.blocked).sum();
-    assert!(summary.blocked <= summary.wall && summary.wall < summary.blocked + ms(10));
+    assert_eq!(summary.blocked, summary.wall);
     assert!(by_edges <= summary.blocked);
+    // Nobody asked for more.
+    assert_eq!((summary.usages.len(), summary.lost), (0, 0));
+}
+
+#[test]
+fn all_time_of_threads_and_queues_is_accounted_for() {
+    for encoder in Encoder::all() {
+        let plan = plan(&encoder.graph(), &Options::default()).unwrap();
+        let sim = world::paced(device(), &plan, 1).finish();
+        let options = RunOptions::of(50, 1).metered();
+        let summary = run_on(sim, &plan, &Script::default(), options)
+            .result
+            .unwrap();
+        assert_eq!(summary.lost, 0);
+        let queues = plan.queues().iter();
+        let queues = queues.map(|queue| Owner::Queue(queue.name.clone()));
+        let hosts = plan.graph().stages().iter().filter(|stage| stage.is_host());
+        let hosts = hosts.map(|stage| Owner::Thread(stage.name.clone()));
+        let expected: Vec<Owner> = [Owner::Driver]
+            .into_iter()
+            .chain(hosts)
+            .chain(queues)
+            .collect();
+        let owners: Vec<Owner> = summary
+            .usages
+            .iter()
+            .map(|usage| usage.owner.clone())
+            .collect();
+        assert_eq!(owners, expected, "{encoder:?}");
+        for usage in &summary.usages {
+            let off = usage.total().abs_diff(summary.wall);
+            assert!(
+                off <= summary.wall / 100,
+                "{encoder:?}: {usage:?} of {:?}",
+                summary.wall
+            );
+            // The simulation knows what each was told to do.
+            let stages = plan.graph().stages().iter().enumerate();
+            let own = stages.filter(|(at, stage)| match &usage.owner {
+                Owner::Driver => false,
+                Owner::Thread(name) => stage.name == *name,
+                Owner::Queue(name) => {
+                    let mut queues = plan.queues().iter();
+                    let queue = queues.find(|queue| queue.name == *name).unwrap();
+                    queue.stages.iter().any(|stage| stage.index() == *at)
+                }
+            });
+            let work: std::time::Duration = own.map(|(_, stage)| stage.time).sum();
+            assert_eq!(usage.busy, work * 50, "{encoder:?}: {usage:?}");
+        }
+    }
 }

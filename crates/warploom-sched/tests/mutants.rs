@@ -14,7 +14,7 @@ const GENERATIONS: u64 = 12;
 fn plans() -> Vec<(String, Plan)> {
     let mut plans = Vec::new();
     for encoder in Encoder::all() {
-        for depth in 1..=3 {
+        for depth in 1..=4 {
             let options = Options::default().with_depth(depth);
             for options in [options.clone(), options.sharing_slots()] {
                 if let Ok(plan) = plan(&encoder.graph(), &options) {
@@ -23,7 +23,7 @@ fn plans() -> Vec<(String, Plan)> {
             }
         }
     }
-    assert!(plans.len() > 80, "{}", plans.len());
+    assert!(plans.len() > 110, "{}", plans.len());
     plans
 }
 
@@ -90,13 +90,17 @@ fn a_lost_reuse_of_the_chunk_pool_is_named_in_every_seed_and_seen_in_the_bytes_o
         );
         let unchecked = run_seeded(&mutant, seed, GENERATIONS, false);
         wrong += u32::from(unchecked.result.is_err() || delivered(&unchecked) != good);
+        // With the edge, nothing is reported and nothing differs.
+        let whole = run_seeded(&plan, seed, GENERATIONS, true);
+        assert!(whole.result.is_ok(), "seed {seed}: {:?}", whole.result);
+        assert_eq!(delivered(&whole), good, "seed {seed}");
     }
     assert!(wrong >= 100, "bytes differ in {wrong} of 1000");
 }
 
 #[test]
 fn bytes_alone_show_every_lost_wait_of_a_queue_within_a_hundred_seeds() {
-    for depth in 2..=3 {
+    for depth in 2..=4 {
         let options = Options::default().with_depth(depth);
         let plan = plan(&ENCODER.graph(), &options).unwrap();
         let good = delivered(&run_seeded(&plan, 0, GENERATIONS, true));

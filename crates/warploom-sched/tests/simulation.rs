@@ -169,3 +169,31 @@ fn random_graphs_give_the_same_bytes_at_every_depth_and_seed() {
     }
     assert!(runs > 500, "{runs}");
 }
+
+#[test]
+fn a_hundred_seeds_eight_times_write_the_same_as_often() {
+    let plan = planned(&graphs::ENCODER.graph(), 3);
+    // A sum that does not depend on the order, and how often there was something to write.
+    let hash = |ran: &world::Ran| {
+        let of = |one: &(usize, u64, u64, u64)| one.3.wrapping_mul(2 * (one.0 as u64 + one.1) + 1);
+        let sum = ran.delivered.iter().map(of).fold(0, u64::wrapping_add);
+        (sum, ran.delivered.len())
+    };
+    let mut first = None;
+    for seed in 0..100 {
+        let mut commands = None;
+        for run in 0..8 {
+            let sim = Sim::new(device(), seed);
+            let ran = run_on(
+                sim,
+                &plan,
+                &Script::default(),
+                RunOptions::of(6, 1).with_log(),
+            );
+            let known = *first.get_or_insert_with(|| hash(&ran));
+            assert_eq!(hash(&ran), known, "seed {seed} run {run}");
+            let known = commands.get_or_insert_with(|| ran.summary.log.clone());
+            assert_eq!(*known, ran.summary.log, "seed {seed} run {run}");
+        }
+    }
+}

@@ -138,6 +138,11 @@ impl<C: Crew> Crew for Berth<C> {
         lock(&self.deck).crew.rest(timeout);
     }
 
+    fn abandon(&mut self, stage: StageId) {
+        let stage = StageId(stage.0 + self.stage);
+        lock(&self.deck).crew.abandon(stage);
+    }
+
     /// The crew works for others too; whoever has all of it dismisses it.
     fn dismiss(&mut self) {}
 }

@@ -20,6 +20,8 @@ pub struct Job {
     pub stage: StageId,
     /// On which records.
     pub batch: Batch,
+    /// Is it wanted when it ran?
+    pub is_timed: bool,
 }
 
 /// An event that the host has to see.
@@ -55,6 +57,8 @@ pub struct Note {
     pub generation: u64,
     /// What became of it.
     pub outcome: Outcome,
+    /// When a host stage began and ended, by the crew's own time, if its job asked for that.
+    pub span: Option<(Duration, Duration)>,
 }
 
 /// A host stage with its payload, as a crew gets it.
@@ -167,6 +171,10 @@ pub trait Crew {
 
     /// Waits until there may be news, at most `timeout`. It sleeps; it does not spin.
     fn rest(&mut self, timeout: Duration);
+
+    /// A host stage took too long, and nobody waits for it any more: not for its news, and not when
+    /// the crew is dismissed. Whatever it uses stays alive until it returns.
+    fn abandon(&mut self, stage: StageId);
 
     /// Waits for what is running on the host, forgets all watches, and ends.
     fn dismiss(&mut self);

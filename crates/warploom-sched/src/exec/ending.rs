@@ -86,6 +86,13 @@ impl<C: Crew> Pipeline<C> {
         let chain = self.chain();
         let error = RunError::Timeout { waited, chain };
         self.is_abandoned = true;
+        let stages = self.wires.iter().zip(&self.progress).enumerate();
+        for (at, (wires, progress)) in stages {
+            // A thread that does not come back must not keep those who gave it up.
+            if wires.queue.is_none() && progress.begun > progress.done {
+                self.crew.abandon(StageId(at));
+            }
+        }
         self.failure.get_or_insert(error).clone()
     }
 
@@ -93,6 +100,7 @@ impl<C: Crew> Pipeline<C> {
     pub(super) fn settle(&mut self) {
         // All of them first: what is enqueued starts when something is recorded after it.
         let ends: Vec<_> = self.queues.iter_mut().map(Queue::record).collect();
+        let begun = self.crew.now();
         for (queue, end) in ends.into_iter().enumerate() {
             let waited = end.and_then(|event| event.wait(Some(self.options.patience)));
             let last = self.plan.queues()[queue].stages.last().copied();
@@ -108,7 +116,12 @@ impl<C: Crew> Pipeline<C> {
             done => (done - 1) * self.options.batch + records(done - 1),
         };
         self.summary.generations = done;
-        self.summary.wall = self.crew.now().saturating_sub(self.begun_at);
+        let now = self.crew.now();
+        self.blocked(now.saturating_sub(begun));
+        self.summary.wall = now.saturating_sub(self.begun_at);
+        if let Some(meter) = &mut self.meter {
+            (self.summary.usages, self.summary.lost) = meter.conclude(now);
+        }
         if let Some(RunError::Cancelled { delivered }) = &mut self.failure {
             *delivered = done;
         }

@@ -18,6 +18,8 @@ pub struct RunOptions {
     pub check_races: bool,
     /// Is every command kept?
     pub log: bool,
+    /// Is it measured where the time goes? It costs two more events for each turn on a queue.
+    pub is_metered: bool,
     /// What calls the run off.
     pub cancel: Option<CancelToken>,
 }
@@ -30,6 +32,7 @@ impl Default for RunOptions {
             patience: Duration::from_mins(1),
             check_races: cfg!(debug_assertions),
             log: false,
+            is_metered: false,
             cancel: None,
         }
     }
@@ -64,6 +67,16 @@ impl RunOptions {
     #[must_use]
     pub fn with_log(self) -> Self {
         Self { log: true, ..self }
+    }
+
+    /// The same, measuring where the time of every thread and queue goes
+    /// ([`Summary::usages`](super::Summary::usages)).
+    #[must_use]
+    pub fn metered(self) -> Self {
+        Self {
+            is_metered: true,
+            ..self
+        }
     }
 
     /// The same, called off by this token.

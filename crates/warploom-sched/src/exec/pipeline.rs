@@ -7,6 +7,7 @@ use warploom_core::{Arg, CancelToken, CheckedDevice, CheckedQueue, Event, Queue,
 
 use super::crew::{Crew, Note, Outcome, Post};
 use super::error::RunError;
+use super::meter::Meter;
 use super::options::RunOptions;
 use super::payload::{DeviceWork, Fill, Payload, Payloads};
 use super::pool::Pool;
@@ -54,6 +55,7 @@ pub struct Pipeline<C: Crew> {
     pub(super) end: Option<u64>,
     pub(super) failure: Option<RunError>,
     pub(super) races: Option<Races>,
+    pub(super) meter: Option<Meter>,
     pub(super) summary: Summary,
     pub(super) options: RunOptions,
     pub(super) running: u64,
@@ -136,7 +138,19 @@ impl<C: Crew> Pipeline<C> {
         let (stages, window) = (wires.len(), window(plan));
         let batch = options.batch.max(1);
         let end = options.records.map(|records| records.div_ceil(batch));
+        let mut clocks = None;
+        if let (true, Some(queue)) = (options.is_metered, queues.first_mut()) {
+            let clock = clock_of(queue, options.patience).map_err(|error| RunError::Start {
+                error: Box::new(error),
+            })?;
+            clocks = clock.map(|device| (device, crew.now()));
+        }
+        let begun_at = crew.now();
+        let meter = options
+            .is_metered
+            .then(|| Meter::new(plan, &wires, clocks, begun_at));
         Ok(Self {
+            meter,
             races: options.check_races.then(|| Races::new(plan, window)),
             summary: Summary {
                 edges: vec![EdgeCount::default(); plan.edges().len()],
@@ -145,7 +159,7 @@ impl<C: Crew> Pipeline<C> {
             plan: Arc::new(plan.clone()),
             wires,
             pool,
-            begun_at: crew.now(),
+            begun_at,
             crew,
             unsent: vec![None; queues.len()],
             queues,
@@ -188,7 +202,12 @@ impl<C: Crew> Pipeline<C> {
             return Err(self.failure.clone().unwrap_or(RunError::Endless));
         }
         self.heed_cancel();
-        if self.advance() {
+        let begun = self.meter.as_ref().map(|_| self.crew.now());
+        let any = self.advance();
+        if let (Some(meter), Some(begun)) = (&mut self.meter, begun) {
+            meter.drove(self.crew.now().saturating_sub(begun));
+        }
+        if any {
             return Ok(true);
         }
         if !self.is_over() {
@@ -256,6 +275,9 @@ impl<C: Crew> Pipeline<C> {
 
     pub(super) fn absorb(&mut self, note: Note) {
         let at = note.stage.0;
+        if let (Some(meter), Outcome::Ran(_)) = (&mut self.meter, &note.outcome) {
+            meter.ran(note.stage, note.span);
+        }
         match note.outcome {
             Outcome::Seen(Ok(())) => match self.verify(note.stage, note.generation) {
                 Ok(()) => {
@@ -303,6 +325,14 @@ impl<C: Crew> Pipeline<C> {
         usize::try_from(generation % self.fills.len() as u64).unwrap_or(0)
     }
 
+    /// The driver had nothing to do for so long.
+    pub(super) fn blocked(&mut self, waited: Duration) {
+        self.summary.blocked += waited;
+        if let Some(meter) = &mut self.meter {
+            meter.waited(waited);
+        }
+    }
+
     fn rest(&mut self) -> Result<(), RunError> {
         let begun = self.crew.now();
         let blame = self.blame();
@@ -327,7 +357,7 @@ impl<C: Crew> Pipeline<C> {
             if note.is_none() && !(is_cancelled && self.failure.is_none()) {
                 continue;
             }
-            self.summary.blocked += waited;
+            self.blocked(waited);
             if let Some(edge) = blame {
                 self.summary.edges[edge.0].blocked += waited;
             }
@@ -337,6 +367,16 @@ impl<C: Crew> Pipeline<C> {
             return Ok(());
         }
     }
+}
+
+/// What the device's clock says now, if it has one.
+fn clock_of(
+    queue: &mut CheckedQueue,
+    patience: Duration,
+) -> warploom_core::Result<Option<Duration>> {
+    let event = queue.record()?;
+    event.wait(Some(patience))?;
+    Ok(event.at())
 }
 
 impl<C: Crew> Drop for Pipeline<C> {

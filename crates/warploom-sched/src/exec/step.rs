@@ -125,16 +125,28 @@ impl<C: Crew> Pipeline<C> {
                 let of = generation.checked_sub(u64::from(wait.lag))?;
                 Some((wait.stage, of))
             });
+            let uses = self.pool.accesses(stage).iter();
+            let slots = uses.filter_map(|(resource, how)| {
+                let slot = self.pool.slot_of(*resource, *how, generation)?;
+                Some((*resource, *how, slot))
+            });
             self.summary.log.push(Command {
+                queue: wires.queue,
                 stage,
                 generation,
+                records: batch.records,
+                slots: slots.collect(),
                 waits: waits.collect(),
             });
         }
         match wires.queue {
             None => {
                 self.running += 1;
-                self.crew.start(Job { stage, batch });
+                self.crew.start(Job {
+                    stage,
+                    batch,
+                    is_timed: self.meter.is_some(),
+                });
                 Ok(())
             }
             Some(queue) => self.enqueue(stage, queue, batch).map_err(Trouble::Stage),
@@ -159,6 +171,10 @@ impl<C: Crew> Pipeline<C> {
                 self.summary.edges[wait.edge.0].waits += 1;
             }
         }
+        let metered = match &self.meter {
+            Some(_) => Some(self.queues[queue].record()?),
+            None => None,
+        };
         let hold = self.pool.hold(stage, generation)?;
         if let Some(work) = &mut self.work[stage.0] {
             let mut turn = DeviceTurn {
@@ -172,6 +188,10 @@ impl<C: Crew> Pipeline<C> {
                 .unwrap_or_else(|panic| Err(StageError::Panicked(panic_text(&*panic))))?;
         }
         drop(hold);
+        if let (Some(meter), Some(begin)) = (&mut self.meter, metered) {
+            let end = self.queues[queue].record()?;
+            meter.enqueued(queue, begin, end);
+        }
         if !wires.is_recorded {
             self.unsent[queue] = Some((stage, generation));
             return Ok(());

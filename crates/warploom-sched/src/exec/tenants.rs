@@ -288,7 +288,7 @@ impl<C: Crew> Tenants<C> {
         self.quarters.rest(nap);
         let rested = self.quarters.now().saturating_sub(now);
         for member in self.members.iter_mut().filter(|m| m.outcome.is_none()) {
-            member.pipeline.summary.blocked += rested;
+            member.pipeline.blocked(rested);
         }
     }
 }

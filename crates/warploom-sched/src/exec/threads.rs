@@ -1,130 +1,22 @@
 //! A crew of threads.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_core::DeviceError;
 
 use super::crew::{Crew, Job, Note, Outcome, Post, Watch};
 use super::error::RunError;
+use super::tray::{Hand, ROOM, Tray};
+use crate::model::StageId;
 
 /// The name of the thread that runs the plan. Host stages on it take no thread of their own and
-/// cost no change of threads; while they run, nothing is enqueued.
+/// cost no change of threads; while they run, nothing is enqueued, and no deadline is looked at.
 pub const DRIVER: &str = "driver";
 
 /// How long a watcher waits before it looks whether it is still wanted.
 const GLANCE: Duration = Duration::from_millis(100);
-
-/// What several threads hand to one.
-#[derive(Debug)]
-struct Tray<T> {
-    content: Mutex<Content<T>>,
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-struct Content<T> {
-    items: VecDeque<T>,
-    closed: bool,
-}
-
-impl<T> Tray<T> {
-    fn new(room: usize) -> Arc<Self> {
-        Arc::new(Self {
-            content: Mutex::new(Content {
-                items: VecDeque::with_capacity(room),
-                closed: false,
-            }),
-            changed: Condvar::new(),
-        })
-    }
-
-    fn content(&self) -> MutexGuard<'_, Content<T>> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn put(&self, item: T) {
-        self.content().items.push_back(item);
-        self.changed.notify_one();
-    }
-
-    /// The next item; `None` when the tray is closed and empty.
-    fn take(&self) -> Option<T> {
-        let mut content = self.content();
-        loop {
-            if let Some(item) = content.items.pop_front() {
-                return Some(item);
-            }
-            if content.closed {
-                return None;
-            }
-            content = self
-                .changed
-                .wait(content)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits until something is there, at most `timeout`.
-    fn rest(&self, timeout: Duration) {
-        let content = self.content();
-        let empty = |content: &mut Content<T>| content.items.is_empty();
-        // Whether it was woken or the time is up, the caller looks.
-        drop(self.changed.wait_timeout_while(content, timeout, empty));
-    }
-
-    fn close(&self) {
-        self.content().closed = true;
-        self.changed.notify_all();
-    }
-
-    fn is_closed(&self) -> bool {
-        self.content().closed
-    }
-}
-
-/// A thread and what it is to do.
-#[derive(Debug)]
-struct Hand<T> {
-    tray: Arc<Tray<T>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl<T: Send + 'static> Hand<T> {
-    fn hire(
-        name: &str,
-        mut work: impl FnMut(T, &Tray<T>) + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let tray = Tray::new(ROOM);
-        let own = Arc::clone(&tray);
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                while let Some(item) = own.take() {
-                    work(item, &own);
-                }
-            })?;
-        Ok(Self {
-            tray,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl<T> Hand<T> {
-    fn retire(&mut self) {
-        self.tray.close();
-        if let Some(thread) = self.thread.take() {
-            // Payloads' panics are caught, so the thread ends of itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// More than is ever on the way at once, so that trays do not grow.
-const ROOM: usize = 64;
 
 /// Events of one queue that the host waits for, oldest first.
 #[derive(Debug, Default)]
@@ -162,7 +54,7 @@ impl Threads {
     pub fn new() -> Self {
         Self {
             begun: Instant::now(),
-            inbox: Tray::new(ROOM),
+            inbox: Tray::new(),
             lanes: Vec::new(),
             places: Vec::new(),
             here: Vec::new(),
@@ -170,6 +62,13 @@ impl Threads {
             running: 0,
             lines: Vec::new(),
         }
+    }
+
+    /// The lane on which a stage runs; `None` is here.
+    fn lane_of(&self, stage: StageId) -> Option<usize> {
+        let mut places = self.places.iter();
+        let (_, lane) = places.find(|(known, _)| *known == stage.index())?;
+        *lane
     }
 
     /// The queue whose first event is the only thing to wait for.
@@ -222,6 +121,7 @@ fn note_of(watch: &Watch, outcome: Result<(), DeviceError>) -> Note {
         stage: watch.stage,
         generation: watch.generation,
         outcome: Outcome::Seen(outcome),
+        span: None,
     }
 }
 
@@ -248,9 +148,9 @@ impl Crew for Threads {
             threads[at].1.push(post);
         }
         for (name, mut posts) in threads {
-            let inbox = Arc::clone(&self.inbox);
+            let (inbox, begun) = (Arc::clone(&self.inbox), self.begun);
             let lane = Hand::hire(&name, move |job: Job, _: &Tray<Job>| {
-                if let Some(note) = perform(&mut posts, job) {
+                if let Some(note) = perform(&mut posts, job, begun) {
                     inbox.put(note);
                 }
             });
@@ -264,18 +164,11 @@ impl Crew for Threads {
     }
 
     fn start(&mut self, job: Job) {
-        let place = self
-            .places
-            .iter()
-            .find(|(stage, _)| *stage == job.stage.index());
-        match place {
-            Some((_, Some(lane))) => {
-                self.running += 1;
-                self.lanes[*lane].tray.put(job);
-            }
-            _ => {
-                self.own.extend(perform(&mut self.here, job));
-            }
+        if let Some(lane) = self.lane_of(job.stage) {
+            self.running += 1;
+            self.lanes[lane].tray.put(job);
+        } else {
+            self.own.extend(perform(&mut self.here, job, self.begun));
         }
     }
 
@@ -295,9 +188,7 @@ impl Crew for Threads {
         }
         // The lock is worth taking only when somebody could have put something there.
         let is_expected = self.running > 0 || self.lines.iter().any(|line| line.handed);
-        let note = is_expected
-            .then(|| self.inbox.content().items.pop_front())
-            .flatten();
+        let note = is_expected.then(|| self.inbox.next()).flatten();
         if let Some(note) = note {
             if matches!(note.outcome, Outcome::Seen(_)) {
                 let is_first = |line: &&mut Line| {
@@ -346,10 +237,14 @@ impl Crew for Threads {
         self.inbox.rest(timeout);
     }
 
+    fn abandon(&mut self, stage: StageId) {
+        if let Some(lane) = self.lane_of(stage) {
+            self.lanes[lane].leave();
+        }
+    }
+
     fn dismiss(&mut self) {
         for lane in &mut self.lanes {
-            // What was not begun is not begun any more.
-            lane.tray.content().items.clear();
             lane.retire();
         }
         for line in &mut self.lines {
@@ -361,12 +256,16 @@ impl Crew for Threads {
     }
 }
 
-fn perform(posts: &mut [Post], job: Job) -> Option<Note> {
+/// Runs a stage that one of the posts is for, with the time since `begun` where it is wanted.
+fn perform(posts: &mut [Post], job: Job, begun: Instant) -> Option<Note> {
     let post = posts.iter_mut().find(|post| post.stage() == job.stage)?;
+    let begin = job.is_timed.then(|| begun.elapsed());
+    let outcome = post.perform(job.batch);
     Some(Note {
         stage: job.stage,
         generation: job.batch.generation,
-        outcome: post.perform(job.batch),
+        outcome,
+        span: begin.map(|begin| (begin, begun.elapsed())),
     })
 }
 

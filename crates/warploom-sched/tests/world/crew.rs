@@ -3,8 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use warploom_sched::{Crew, Job, Note, Outcome, Plan, Post, RunError, Watch};
+use warploom_sched::{Crew, Job, Note, Outcome, Plan, Post, RunError, StageId, Watch};
 use warploom_testkit::sim::{Lane, Sim, Stepped};
+
+/// A job that was started, when it began, and what came of it if it was done at once.
+#[derive(Debug)]
+struct Started {
+    key: u64,
+    job: Job,
+    begun: Option<Duration>,
+    early: Option<Outcome>,
+}
 
 /// Host threads in virtual time.
 #[derive(Debug)]
@@ -13,7 +22,7 @@ pub(crate) struct SimCrew {
     times: Vec<Duration>,
     lanes: Vec<(String, Lane)>,
     posts: Vec<Post>,
-    jobs: Vec<(u64, Job, Option<Outcome>)>,
+    jobs: Vec<Started>,
     watches: Vec<Watch>,
     notes: VecDeque<Note>,
     next_key: u64,
@@ -40,7 +49,7 @@ impl SimCrew {
     }
 
     fn perform(&mut self, at: usize) -> Outcome {
-        let job = self.jobs[at].1;
+        let job = self.jobs[at].job;
         let post = self.posts.iter_mut().find(|post| post.stage() == job.stage);
         post.map_or(Outcome::Skipped, |post| post.perform(job.batch))
     }
@@ -50,23 +59,25 @@ impl SimCrew {
             Stepped::Stuck => return false,
             Stepped::Moved => {}
             Stepped::Began(key) => {
-                // Some look at their bytes when they begin, others when they end.
-                if key % 2 == 0
-                    && let Some(at) = self.jobs.iter().position(|job| job.0 == key)
-                {
-                    let outcome = self.perform(at);
-                    self.jobs[at].2 = Some(outcome);
+                if let Some(at) = self.jobs.iter().position(|started| started.key == key) {
+                    self.jobs[at].begun = Some(self.sim.now());
+                    // Some look at their bytes when they begin, others when they end.
+                    if key % 2 == 0 {
+                        let outcome = self.perform(at);
+                        self.jobs[at].early = Some(outcome);
+                    }
                 }
             }
             Stepped::Ended(key) => {
-                if let Some(at) = self.jobs.iter().position(|job| job.0 == key) {
-                    let early = self.jobs[at].2.take();
+                if let Some(at) = self.jobs.iter().position(|started| started.key == key) {
+                    let early = self.jobs[at].early.take();
                     let outcome = early.unwrap_or_else(|| self.perform(at));
-                    let (_, job, _) = self.jobs.remove(at);
+                    let Started { job, begun, .. } = self.jobs.remove(at);
                     self.notes.push_back(Note {
                         stage: job.stage,
                         generation: job.batch.generation,
                         outcome,
+                        span: begun.map(|begun| (begun, self.sim.now())),
                     });
                 }
             }
@@ -103,7 +114,12 @@ impl Crew for SimCrew {
         };
         let key = self.next_key;
         self.next_key += 1;
-        self.jobs.push((key, job, None));
+        self.jobs.push(Started {
+            key,
+            job,
+            begun: None,
+            early: None,
+        });
         self.sim.start(lane, key, self.times[job.stage.index()]);
     }
 
@@ -126,6 +142,7 @@ impl Crew for SimCrew {
                 stage: watch.stage,
                 generation: watch.generation,
                 outcome: Outcome::Seen(outcome),
+                span: None,
             });
         }
         None
@@ -141,6 +158,10 @@ impl Crew for SimCrew {
                 return;
             }
         }
+    }
+
+    fn abandon(&mut self, stage: StageId) {
+        self.jobs.retain(|started| started.job.stage != stage);
     }
 
     fn dismiss(&mut self) {

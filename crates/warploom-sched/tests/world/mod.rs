@@ -289,6 +289,8 @@ pub(crate) struct Ran {
     pub(crate) delivered: Vec<(usize, u64, u64, u64)>,
     pub(crate) sim: Sim,
     pub(crate) held: usize,
+    /// What was done, even if it failed.
+    pub(crate) summary: Summary,
 }
 
 /// A simulation whose kernels and copies take what the plan's stages say.
@@ -307,7 +309,7 @@ pub(crate) fn device() -> FakeDevice {
 
 pub(crate) fn run_on(sim: Sim, plan: &Plan, script: &Script, options: RunOptions) -> Ran {
     let opened = sim.open(0).map(CheckedDevice::new);
-    let run = |opened: &CheckedDevice| -> Result<(Result<Summary, RunError>, usize), RunError> {
+    let run = |opened: &CheckedDevice| -> Result<_, RunError> {
         let payloads = script
             .payloads(plan, opened)
             .map_err(|error| RunError::Start {
@@ -319,7 +321,8 @@ pub(crate) fn run_on(sim: Sim, plan: &Plan, script: &Script, options: RunOptions
         if let Err(error) = &result {
             assert_eq!(pipeline.run().err().as_ref(), Some(error), "errors stay");
         }
-        Ok((result, pipeline.pool().held()))
+        let summary = pipeline.summary().clone();
+        Ok((result, pipeline.pool().held(), summary))
     };
     let outcome = match &opened {
         Ok(opened) => run(opened),
@@ -327,7 +330,8 @@ pub(crate) fn run_on(sim: Sim, plan: &Plan, script: &Script, options: RunOptions
             error: Box::new(error.clone()),
         }),
     };
-    let (result, held) = outcome.unwrap_or_else(|error| (Err(error), 0));
+    let (result, held, summary) =
+        outcome.unwrap_or_else(|error| (Err(error), 0, Summary::default()));
     drop(opened);
     let delivered = script
         .delivered
@@ -339,6 +343,7 @@ pub(crate) fn run_on(sim: Sim, plan: &Plan, script: &Script, options: RunOptions
         delivered,
         sim,
         held,
+        summary,
     }
 }
 

@@ -1,0 +1,180 @@
+//! What the scheduler itself costs: a batch through five queues of a device that does nothing, a
+//! slot taken and given back, the host woken by a device, and engines that ought to overlap.
+//! `cargo xtask bench sched` runs it.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
+
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+mod footprint;
+#[path = "../../tests/graphs/mod.rs"]
+mod graphs;
+#[path = "../../tests/idle/mod.rs"]
+mod idle;
+mod overlap;
+#[path = "../peer/mod.rs"]
+mod peer;
+mod wake;
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use graphs::ENCODER;
+use idle::IdleDevice;
+use peer::Peer;
+use warploom_core::{CheckedDevice, Space};
+use warploom_sched::{
+    DRIVER, Options, Payloads, Pipeline, Plan, Resource, RunOptions, Stage, StageGraph, Threads,
+    plan,
+};
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The same graph with all host stages on the driver.
+fn on_driver(graph: &StageGraph) -> StageGraph {
+    let mut own = StageGraph::new();
+    for resource in graph.resources() {
+        own.resource(resource.clone());
+    }
+    for stage in graph.stages() {
+        let stage = stage.clone();
+        own.stage(if stage.is_host() {
+            stage.on(DRIVER)
+        } else {
+            stage
+        });
+    }
+    own
+}
+
+fn nothing(graph: &StageGraph) -> Outcome<Payloads> {
+    let mut payloads = Payloads::new();
+    for stage in graph.stages() {
+        let id = graph.find(&stage.name).ok_or("no such stage")?;
+        payloads = if stage.is_host() {
+            payloads.host(id, |_| Ok(()))
+        } else {
+            payloads.device(id, |_| Ok(()))
+        };
+    }
+    Ok(payloads)
+}
+
+/// Seconds and allocations of so many batches through the encoder's five queues, with payloads
+/// that do nothing.
+fn batches(graph: &StageGraph, plan: &Plan, count: u64) -> Outcome<(f64, u64)> {
+    let device = CheckedDevice::new(IdleDevice::open());
+    let options = RunOptions::of(count, 1).with_race_check(false);
+    let crew = Threads::new();
+    let mut pipeline = Pipeline::start(plan, &device, nothing(graph)?, crew, options)?;
+    let (begun, before) = (Instant::now(), counting::allocations());
+    pipeline.run()?;
+    let allocated = counting::allocations() - before;
+    Ok((begun.elapsed().as_secs_f64(), allocated))
+}
+
+/// What a batch and a task cost, taking turns with oneTBB where it is here.
+fn tasks(depth: u32) -> Outcome<()> {
+    const BATCHES: u64 = 20_000;
+    let graph = on_driver(&ENCODER.graph());
+    let plan = plan(&graph, &Options::default().with_depth(depth))?;
+    let mut tbb = Peer::start("WARPLOOM_PEER_TBB", &[])?;
+    let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..9 {
+        let (seconds, _) = batches(&graph, &plan, BATCHES)?;
+        ours = ours.min(seconds * 1e9 / BATCHES as f64);
+        if let Some(tbb) = &mut tbb {
+            theirs = theirs.min(tbb.round("stream")?.unwrap_or(f64::INFINITY));
+        }
+    }
+    let task = ours / graph.stages().len() as f64;
+    println!("sched_batch_us {:.3}", ours / 1e3);
+    println!("sched_task_ns {task:.1}");
+    if tbb.is_some() {
+        println!("tbb_task_ns {theirs:.1}");
+        println!("sched_task_tbb_ratio {:.3}", task / theirs);
+    }
+    let [(_, few), (_, many)] = [batches(&graph, &plan, 1000)?, batches(&graph, &plan, 2000)?];
+    let each = many.saturating_sub(few) as f64 / 1e3;
+    println!("sched_batch_allocations_count {each:.3}");
+    Ok(())
+}
+
+/// Nanoseconds to take one slot and give it back, and how often that allocates.
+fn slots() -> Outcome<(f64, f64)> {
+    const TURNS: u64 = 200_000;
+    let mut graph = StageGraph::new();
+    let frame = graph.resource(Resource::new("frame", Space::Pinned, 4096));
+    let stage = graph.stage(Stage::host("write").on(DRIVER).writes(frame));
+    let plan = plan(&graph, &Options::default().with_depth(3))?;
+    let device = CheckedDevice::new(IdleDevice::open());
+    let payloads = nothing(&graph)?;
+    let options = RunOptions::of(1, 1).with_race_check(false);
+    let pipeline = Pipeline::start(&plan, &device, payloads, Threads::new(), options)?;
+    let before = counting::allocations();
+    let (mut best, mut generation) = (f64::INFINITY, 0);
+    for _ in 0..7 {
+        let begun = Instant::now();
+        for _ in 0..TURNS {
+            drop(std::hint::black_box(
+                pipeline.pool().hold(stage, generation)?,
+            ));
+            generation += 1;
+        }
+        best = best.min(begun.elapsed().as_secs_f64() * 1e9 / TURNS as f64);
+    }
+    let allocated = counting::allocations() - before;
+    Ok((best, allocated as f64 / generation as f64))
+}
+
+fn main() -> Outcome<()> {
+    let mut words = std::env::args().skip(1);
+    if let (Some(word), Some(bytes), Some(frames)) = (words.next(), words.next(), words.next())
+        && word == footprint::WORD
+    {
+        return footprint::stream(bytes.parse()?, frames.parse()?);
+    }
+    tasks(2)?;
+    let (ns, allocations) = slots()?;
+    println!("sched_slot_ns {ns:.1}");
+    println!("sched_slot_allocations_count {allocations:.3}");
+    let [ours, bare] = wake::wakes()?;
+    println!("sched_wake_p50_us {:.2}", ours.p50);
+    println!("sched_wake_p99_us {:.2}", ours.p99);
+    println!("condvar_wake_p50_us {:.2}", bare.p50);
+    println!("condvar_wake_p99_us {:.2}", bare.p99);
+    println!("sched_wake_ratio {:.3}", ours.p50 / bare.p50);
+    for slots in [2, 3, 4] {
+        println!(
+            "sched_overlap_{slots}_slots_ratio {:.3}",
+            overlap::ratio(slots)?
+        );
+    }
+    println!(
+        "sched_overlap_busy_ratio {:.3}",
+        overlap::busy(|| overlap::ratio(3))?
+    );
+    let (above_slots, growth) = footprint::ratios()?;
+    println!("sched_footprint_ratio {above_slots:.3}");
+    println!("sched_footprint_growth_ratio {growth:.3}");
+    let begun = Instant::now();
+    plan(&ENCODER.graph(), &Options::default())?;
+    println!(
+        "sched_plan_us {:.1}",
+        Duration::as_secs_f64(&begun.elapsed()) * 1e6
+    );
+    let stuck = graphs::Encoder {
+        drain_on_d2h: true,
+        tail: graphs::Tail::Gate,
+        ..ENCODER
+    };
+    let begun = Instant::now();
+    let refused = plan(&stuck.graph(), &Options::default()).is_err();
+    if !refused {
+        return Err("a graph that would lock up got a plan".into());
+    }
+    println!(
+        "sched_deadlock_ms {:.3}",
+        Duration::as_secs_f64(&begun.elapsed()) * 1e3
+    );
+    Ok(())
+}

@@ -12,9 +12,11 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::flags;
+use crate::load::Load;
 use crate::peers;
-use crate::process::Task;
+use crate::process::{Task, Variables};
 use crate::project::Project;
+use crate::rivals;
 
 /// A group's name, a package, and how the examples of that package begin that are in the group.
 const GROUPS: &[(&str, &str, &str)] = &[
@@ -32,6 +34,9 @@ const POOLS: &str = "pools";
 
 /// The package that sees every backend. Two suffice here, and the others take minutes to build.
 const WHOLE: &str = "warploom-tests";
+
+/// The package whose programs take turns with other people's schedulers.
+const RACED: &str = "warploom-sched";
 
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
@@ -54,14 +59,25 @@ const TARGETS: &[(&str, f64)] = &[
     ("sched_batch_us", 5.0),
     ("sched_task_ns", 100.0),
     ("sched_slot_ns", 200.0),
+    ("sched_batch_allocations_count", 0.0),
+    ("sched_slot_allocations_count", 0.0),
     ("sched_wake_ratio", 1.2),
+    ("sched_wake_p50_us", 30.0),
+    ("sched_wake_p99_us", 200.0),
+    ("sched_footprint_ratio", 1.3),
+    // Equal, but for a page here and there.
+    ("sched_footprint_growth_ratio", 1.02),
     // 0.97 of the ideal.
     ("sched_overlap_2_slots_ratio", 1.031),
     ("sched_overlap_3_slots_ratio", 1.031),
     ("sched_overlap_4_slots_ratio", 1.031),
     ("sched_overlap_busy_ratio", 1.031),
     ("sched_plan_us", 50_000.0),
+    ("sched_deadlock_ms", 50.0),
     ("sched_choice_ns", 1_000.0),
+    // Not slower, and not worse, than the peer in the same run.
+    ("sched_choice_starpu_ratio", 1.0),
+    ("sched_hetero_starpu_ratio", 1.0),
     // What the best known rule of each case takes above the bound.
     ("sched_deal_two_equal_ratio", 1.0095),
     ("sched_deal_speeds_4_2_1_ratio", 1.0225),
@@ -116,7 +132,7 @@ struct Number {
     target: Option<Target>,
 }
 
-const UNITS: &[&str] = &["ns", "us", "ms", "s", "bytes", "percent", "ratio"];
+const UNITS: &[&str] = &["ns", "us", "ms", "s", "bytes", "percent", "ratio", "count"];
 
 impl Number {
     /// `None` for a line that is a remark.
@@ -198,10 +214,23 @@ pub(crate) fn run(project: &Project, flags: &flags::Bench) -> Result<ExitCode> {
 /// The groups that need nothing but cargo.
 fn own(project: &Project, groups: &[String], json: bool) -> Result<bool> {
     let programs = programs(project, groups)?;
+    let is_raced = programs.iter().any(|(package, _)| *package == RACED);
+    let rivals = if is_raced {
+        rivals::build(project)?
+    } else {
+        Variables::new()
+    };
     let mut numbers = Vec::new();
     for (package, program) in programs {
-        eprintln!("measuring {program}");
-        numbers.extend(measure(project, package, &program)?);
+        let build = build(project, package, &program);
+        if !build.status()?.success() {
+            bail!("`{}` failed", build.shown());
+        }
+        match Load::now() {
+            Some(load) => eprintln!("measuring {program} ({load})"),
+            None => eprintln!("measuring {program}"),
+        }
+        numbers.extend(measure(project, package, &program, &rivals)?);
     }
     if json {
         let all: Vec<Value> = numbers.iter().map(Number::as_json).collect();
@@ -243,16 +272,27 @@ fn programs(project: &Project, wanted: &[String]) -> Result<Vec<(&'static str, S
     Ok(programs)
 }
 
-fn measure(project: &Project, package: &str, program: &str) -> Result<Vec<Number>> {
+fn select<'a>(package: &'a str, program: &'a str) -> Vec<&'a str> {
     let mut select = vec!["--release", "--package", package, "--example", program];
     if package == WHOLE {
         select.push("--no-default-features");
     }
-    let build = Task::cargo(project, ["build", "--quiet"]).args(&select);
-    if !build.status()?.success() {
-        bail!("`{}` failed", build.shown());
-    }
-    let run = Task::cargo(project, ["run", "--quiet"]).args(&select);
+    select
+}
+
+fn build(project: &Project, package: &str, program: &str) -> Task {
+    Task::cargo(project, ["build", "--quiet"]).args(select(package, program))
+}
+
+fn measure(
+    project: &Project,
+    package: &str,
+    program: &str,
+    rivals: &Variables,
+) -> Result<Vec<Number>> {
+    let run = Task::cargo(project, ["run", "--quiet"])
+        .args(select(package, program))
+        .variables(rivals);
     let ran = run.capture(DEADLINE)?;
     eprint!("{}", ran.stderr);
     if !ran.status.success() {

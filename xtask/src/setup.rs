@@ -210,6 +210,17 @@ pub(crate) fn ensure() -> Result<Parts> {
     Ok(parts)
 }
 
+/// Installs packages where nobody has to be asked; elsewhere nothing happens.
+pub(crate) fn install_if_allowed(packages: &[&str]) -> Result<()> {
+    if can_install() {
+        println!("installing {}", packages.join(" "));
+        if !install(packages)? {
+            println!("apt-get could not install {}", packages.join(" "));
+        }
+    }
+    Ok(())
+}
+
 fn install(packages: &[&str]) -> Result<bool> {
     // The package lists may be there already; fetching them takes longer than the installation.
     if apt_get(&["install", "-y", "--no-install-recommends"], packages)? {

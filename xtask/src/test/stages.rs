@@ -106,7 +106,7 @@ pub(super) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "shuttle",
-        about: "leases under every interleaving a model checker tries",
+        about: "leases and the scheduler's threads under the interleavings a model checker tries",
         quick: false,
         run: shuttle,
     },
@@ -293,19 +293,22 @@ fn shuttle(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     }
     flags.push("--cfg warploom_shuttle");
     // These exist only under the model checker; were it off, none would run.
-    let args = [
-        "test",
-        "--package",
-        "warploom-core",
-        "--lib",
-        "lease::interleavings",
+    let modules = [
+        ("warploom-core", "lease::interleavings"),
+        ("warploom-sched", "exec::interleavings"),
     ];
-    let task = Task::cargo(session.project, args)
-        .variable("RUSTFLAGS", flags)
+    for (package, module) in modules {
+        let task = Task::cargo(
+            session.project,
+            ["test", "--package", package, "--lib", module],
+        )
+        .variable("RUSTFLAGS", &flags)
         .variable("CARGO_TARGET_DIR", session.project.target.join("shuttle"));
-    let before = checks.tally.passed;
-    if checks.run(&task)? && checks.tally.passed == before {
-        checks.fail("shuttle", "no test ran under the model checker");
+        let before = checks.tally.passed;
+        if checks.run(&task)? && checks.tally.passed == before {
+            let text = format!("no test of {package} ran under the model checker");
+            checks.fail("shuttle", &text);
+        }
     }
     Ok(())
 }

@@ -272,7 +272,7 @@ pub(crate) struct Check {
     /// What records look like, to check types too: extents, type, channels (`2048x2048:u16`).
     #[arg(long, value_name = "RECORD")]
     pub(crate) record: Option<String>,
-    /// Print findings as JSON, with lines and columns.
+    /// Print the findings of all files as one JSON array, with lines and columns.
     #[arg(long)]
     pub(crate) json: bool,
     /// The format of pipeline files as a JSON schema.

@@ -63,8 +63,93 @@ fn refusals_point_at_their_place() {
         (data[0]["line"].as_u64(), data[0]["code"].as_str()),
         (Some(3), Some("WL0606"))
     );
-    // Without records, the file by itself is fine.
-    assert_eq!(run(&["check", path]).0, 0);
+    // It is wrong for every record, so that none need be described.
+    let (code, _, stderr) = run(&["check", path]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("WL0606"), "{stderr}");
+}
+
+/// Files of these texts, and a check of all of them.
+fn checked(texts: &[&str], flags: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = texts.iter().enumerate().map(|(at, text)| {
+        let file = folder.path().join(format!("{at}.toml"));
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    });
+    let files: Vec<String> = files.collect();
+    let files = files.iter().map(String::as_str);
+    let args: Vec<&str> = std::iter::once("check").chain(files).collect();
+    run(&[args.as_slice(), flags].concat())
+}
+
+#[test]
+fn a_check_tells_what_is_wrong_without_records_and_without_devices() {
+    for (text, code) in [
+        ("[[step]]\nop = \"gausian\"\n", "WL0601"),
+        ("[[step]]\nop = \"sqrt\"\ninput = \"nobody\"\n", "WL0306"),
+        (
+            "[[step]]\nname = \"a\"\nop = \"sqrt\"\ninput = \"b\"\n[[step]]\nname = \"b\"\nop = \"abs\"\n",
+            "WL0307",
+        ),
+        ("[[step]]\nop = \"gaussian\"\nsigma = -2\n", "WL0606"),
+        ("[[step]]\nop = \"sqrt\"\nmemory = \"cuppy\"\n", "WL0321"),
+    ] {
+        let (exit, stdout, stderr) = checked(&[text], &[]);
+        assert_eq!((exit, stdout.as_str()), (2, ""), "{stderr}");
+        assert!(stderr.contains(&format!("error[{code}]")), "{stderr}");
+        assert!(!stderr.contains(": ok"), "{stderr}");
+    }
+    // What is on this machine does not matter, with records or without.
+    let two = ["check", "two_backends.toml"];
+    let (code, _, stderr) = run(&[two.as_slice(), &["--record", "64x64:u16"]].concat());
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(run(&two).0, 0);
+    assert_eq!(
+        run(&["check", "two_backends.toml", "--record", "64by64"]).0,
+        2
+    );
+}
+
+#[test]
+fn a_check_warns_and_is_ok() {
+    let text = "[[step]]\nname = \"a\"\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\ninput = \"image\"\n";
+    let (code, _, stderr) = checked(&[text], &[]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("warning[WL0311]"), "{stderr}");
+    assert!(stderr.contains("0.toml: ok"), "{stderr}");
+    let (code, stdout, _) = checked(&[text], &["--json"]);
+    let all: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, all[0]["severity"].as_str()), (0, Some("warning")));
+}
+
+#[test]
+fn a_check_of_several_files_is_one_array_and_as_bad_as_the_worst() {
+    let bad = "[[step]]\nop = \"gaussian\"\nsigma = -2\n";
+    let good = "[[step]]\nop = \"sqrt\"\n";
+    for order in [[bad, good, bad], [bad, bad, good], [good, bad, good]] {
+        let (code, stdout, _) = checked(&order, &["--json"]);
+        let all: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+        let files: Vec<&str> = all
+            .iter()
+            .map(|one| one["file"].as_str().unwrap())
+            .collect();
+        let expected = order.iter().enumerate().filter(|(_, text)| **text == bad);
+        let expected: Vec<String> = expected.map(|(at, _)| format!("{at}.toml")).collect();
+        assert_eq!((code, files.len()), (2, expected.len()));
+        for (file, expected) in files.iter().zip(expected) {
+            assert!(file.ends_with(&expected), "{file}");
+        }
+        let (code, _, stderr) = checked(&order, &[]);
+        assert_eq!(code, 2);
+        assert_eq!(stderr.matches(": ok").count(), 3 - files.len(), "{stderr}");
+    }
+    let (code, stdout, _) = checked(&[good, good], &["--json"]);
+    assert_eq!((code, stdout.as_str()), (0, "[]\n"));
+    // One that cannot be read does not keep the others from being told of.
+    let (code, stdout, stderr) = run(&["check", "nothing.toml", "nuclei.toml", "--json"]);
+    assert_eq!((code, stdout.as_str()), (2, "[]\n"), "{stderr}");
+    assert!(stderr.contains("nothing.toml"), "{stderr}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Every kind of work (a pipeline on records of one sort) is compiled once for each card. Work is
 //! then dealt out by prices of the cards' time, which also give the bound on what is possible, and
-//! the fullest cards give pieces away as long as that helps. All of it is arithmetic on estimates, so the same
+//! the fullest cards give pieces away as long as that helps; a handful of pieces is dealt in the best
+//! way there is. All of it is arithmetic on estimates, so the same
 //! batch gives the same assignment.
 
 use std::collections::BTreeMap;
@@ -11,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use warploom_core::Status;
 
 use crate::compile::compile;
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::{Diagnostic, merge};
+use crate::handful;
 use crate::options::Options;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Policy};
 use crate::plan::ExecutionPlan;
 use crate::sources::Sources;
+use crate::world::order;
 
 /// One kind of work.
 #[derive(Clone, Copy, Debug)]
@@ -58,44 +61,33 @@ pub fn compile_batch(
     status: Option<&Status>,
     options: &Options,
 ) -> Result<BatchPlan, Vec<Diagnostic>> {
-    let mut cards: Vec<String> = match status {
-        Some(status) => {
-            let usable = status.survey.usable();
-            usable.iter().map(|card| card.name.clone()).collect()
-        }
-        None => vec!["cpu".to_owned()],
-    };
-    if !options.devices.is_empty() {
-        cards.clone_from(&options.devices);
-    }
     let mut plans = Vec::new();
     let mut refused = Vec::new();
     for kind in work {
         let mut able = BTreeMap::new();
-        let mut reasons = Vec::new();
-        for card in &cards {
+        for names in cards(kind.pipeline, status, options) {
             let mut only = options.clone();
-            only.devices = vec![card.clone()];
-            match compile(kind.pipeline, kind.sources, status, &only) {
-                Ok(plan) => drop(able.insert(plan.device.name.clone(), plan)),
-                Err(findings) => reasons = findings,
+            only.devices = names;
+            if let Ok(plan) = compile(kind.pipeline, kind.sources, status, &only) {
+                able.insert(plan.device.name.clone(), plan);
             }
         }
         if able.is_empty() {
-            refused.append(&mut reasons);
+            // It goes where it would by itself, such as to the processor if nothing else can run
+            // it; or is refused with what every card has against it.
+            match compile(kind.pipeline, kind.sources, status, options) {
+                Ok(plan) => drop(able.insert(plan.device.name.clone(), plan)),
+                Err(findings) => merge(&mut refused, findings),
+            }
         }
         plans.push(able);
-    }
-    if work.iter().any(|kind| kind.records > 0) && cards.is_empty() {
-        let message = "there is no card to deal work to";
-        refused.push(Diagnostic::error(Problem::NoDevice, message));
     }
     if !refused.is_empty() {
         return Err(refused);
     }
     let names: Vec<String> = {
         let mut names: Vec<String> = plans.iter().flat_map(|able| able.keys().cloned()).collect();
-        names.sort();
+        names.sort_by(|a, b| order(a).cmp(&order(b)));
         names.dedup();
         names
     };
@@ -122,6 +114,31 @@ pub fn compile_batch(
     })
 }
 
+/// The cards a kind of work is dealt to, each by the names that are allowed of it: those the caller
+/// names, or else those a pipeline goes to by itself, and under `cost` the processor as well.
+fn cards(pipeline: &Pipeline, status: Option<&Status>, options: &Options) -> Vec<Vec<String>> {
+    let Some(status) = status else {
+        return vec![vec!["cpu".to_owned()]];
+    };
+    let survey = &status.survey;
+    if options.devices.is_empty() {
+        let mut cards = survey.usable();
+        if options.placement.or(pipeline.placement) == Some(Policy::Cost) {
+            let there: Vec<&str> = cards.iter().map(|card| card.name.as_str()).collect();
+            let processor = survey.find("cpu");
+            cards.extend(processor.filter(|_| !there.contains(&"cpu")));
+        }
+        return cards.iter().map(|card| vec![card.name.clone()]).collect();
+    }
+    // Two faces of one card are one card.
+    let mut cards: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in &options.devices {
+        let card = survey.find(name).map_or(name, |card| &card.name);
+        cards.entry(card.clone()).or_default().push(name.clone());
+    }
+    cards.into_values().collect()
+}
+
 /// Work dealt out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dealt {
@@ -134,6 +151,9 @@ pub struct Dealt {
 /// Deals `counts[k]` pieces of each kind `k`, which take `costs[k][c]` seconds on card `c`
 /// (infinity where they cannot run).
 pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
+    if let Some(best) = handful::best(costs, counts) {
+        return best;
+    }
     let cards = costs.first().map_or(0, Vec::len);
     let mut dealt = vec![vec![0_usize; costs.len()]; cards];
     let mut loads = vec![0.0_f64; cards];
@@ -346,6 +366,9 @@ fn cheapest(costs: &[Vec<f64>], counts: &[usize], weights: &[f64]) -> f64 {
 
 /// Seconds that no assignment of this work can beat.
 pub fn bound(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
+    if let Some(best) = handful::best(costs, counts) {
+        return best.makespan;
+    }
     let longest = costs.iter().zip(counts).filter(|(_, count)| **count > 0);
     let longest = longest.map(|(costs, _)| costs.iter().copied().fold(f64::INFINITY, f64::min));
     let longest = longest.filter(|cost| cost.is_finite()).fold(0.0, f64::max);

@@ -14,13 +14,31 @@ pub(crate) fn normal(key: &str) -> String {
         .map_or_else(|_| key.trim().to_owned(), |number| number.to_string())
 }
 
-/// The branches a pipeline is compiled for.
+/// The channels that the first step that branches has chains for.
+pub(crate) fn of_branches(pipeline: &Pipeline) -> Vec<String> {
+    let mut steps = pipeline.steps.iter();
+    let chains = steps.find_map(|step| match &step.work {
+        Work::Branch { chains, .. } => Some(chains),
+        Work::Chain(_) => None,
+    });
+    let keys = chains.into_iter().flatten();
+    let keys: BTreeSet<String> = keys.map(|(key, _)| normal(&key.value)).collect();
+    keys.into_iter().collect()
+}
+
+/// The branches a pipeline is compiled for. Where no records are known, the first step that branches
+/// says which channels they have.
 pub(crate) fn branches(
     pipeline: &Pipeline,
-    record: &Record,
+    record: Option<&Record>,
     findings: &mut Vec<Diagnostic>,
 ) -> Vec<Option<String>> {
     let mut branched = false;
+    let mut first: Option<&str> = None;
+    let channels = match record {
+        Some(record) => record.channels.clone(),
+        None => of_branches(pipeline),
+    };
     for step in &pipeline.steps {
         let Work::Branch { by, chains } = &step.work else {
             continue;
@@ -37,7 +55,7 @@ pub(crate) fn branches(
             findings.push(finding.help(help));
             continue;
         }
-        if record.channels.is_empty() {
+        if record.is_some() && channels.is_empty() {
             let message = format!(
                 "step `{}` branches by {by}, and the records have no such axis",
                 step.name
@@ -48,7 +66,7 @@ pub(crate) fn branches(
             findings.push(finding.help(help));
             continue;
         }
-        let have: BTreeSet<String> = record.channels.iter().map(|name| normal(name)).collect();
+        let have: BTreeSet<String> = channels.iter().map(|name| normal(name)).collect();
         let asked: Vec<String> = chains.iter().map(|(key, _)| normal(&key.value)).collect();
         let unique: BTreeSet<&String> = asked.iter().collect();
         if unique.len() < asked.len() {
@@ -64,8 +82,12 @@ pub(crate) fn branches(
                 let names: Vec<&str> = set.iter().map(String::as_str).collect();
                 names.join(", ")
             };
+            let others = match first {
+                Some(first) => format!("step `{first}` for"),
+                None => "the records have".to_owned(),
+            };
             let message = format!(
-                "step `{}` has chains for the channels {}, the records have {}",
+                "step `{}` has chains for the channels {}, {others} {}",
                 step.name,
                 text(&asked),
                 text(&have)
@@ -87,9 +109,12 @@ pub(crate) fn branches(
             let place = wrong.map_or(by.place, |(key, _)| key.place);
             findings.push(finding.step(&step.name.value).at(place));
         }
+        if record.is_none() {
+            first = first.or(Some(&step.name.value));
+        }
     }
-    if branched && !record.channels.is_empty() && pipeline.inputs.is_empty() {
-        record.channels.iter().cloned().map(Some).collect()
+    if branched && !channels.is_empty() && pipeline.inputs.is_empty() {
+        channels.into_iter().map(Some).collect()
     } else {
         vec![None]
     }
@@ -98,12 +123,20 @@ pub(crate) fn branches(
 /// The images of a record by name, each with its channel.
 pub(crate) fn inputs(
     pipeline: &Pipeline,
-    record: &Record,
+    record: Option<&Record>,
     findings: &mut Vec<Diagnostic>,
 ) -> Vec<(String, Option<String>)> {
     if pipeline.inputs.is_empty() {
         return vec![(IMAGE.to_owned(), None)];
     }
+    let Some(record) = record else {
+        // Any of them may be a channel that records have.
+        let named = pipeline.inputs.iter().map(|input| {
+            let channel = input.channel.as_ref().map(|channel| channel.value.clone());
+            (input.name.value.clone(), channel)
+        });
+        return named.collect();
+    };
     let mut inputs = Vec::new();
     for input in &pipeline.inputs {
         let asked = input.channel.as_ref();

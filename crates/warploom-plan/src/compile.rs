@@ -47,17 +47,7 @@ pub(crate) fn compile_expecting(
     expected: &[(String, Expected)],
 ) -> Result<ExecutionPlan, Vec<Diagnostic>> {
     let mut findings = Vec::new();
-    let graphs = resolve(pipeline, &sources.record, &mut findings);
-    output::check(pipeline, &sources.record, &mut findings);
-    let typed: Vec<Option<Typed<'_>>> = graphs
-        .iter()
-        .map(|graph| {
-            let mut found = Vec::new();
-            let typed = check(pipeline, graph, sources, &mut found);
-            merge(&mut findings, found);
-            typed
-        })
-        .collect();
+    let typed = typed(pipeline, sources, &mut findings);
     for graph in typed.iter().flatten() {
         mistyped(graph, expected, &mut findings);
     }
@@ -68,7 +58,7 @@ pub(crate) fn compile_expecting(
     }
     let known: Vec<Typed<'_>> = typed.iter().flatten().cloned().collect();
     let asked = asks(&known, status, &mut findings);
-    let complete = known.len() == typed.len() && !graphs.is_empty();
+    let complete = known.len() == typed.len() && !typed.is_empty();
     let (Some(asked), true) = (asked, complete && !any_error(&findings)) else {
         return Err(sorted(findings));
     };
@@ -92,6 +82,24 @@ pub(crate) fn compile_expecting(
     Ok(placing.plan(sources, card, chosen, reasons, &findings))
 }
 
+/// A pipeline with the types that records of this kind give it: a graph for each branch, or nothing
+/// where something has no type.
+pub(crate) fn typed<'p>(
+    pipeline: &'p Pipeline,
+    sources: &Sources,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<Option<Typed<'p>>> {
+    let graphs = resolve(pipeline, Some(&sources.record), findings);
+    output::check(pipeline, sources.record.channels.len(), findings);
+    let typed = graphs.iter().map(|graph| {
+        let mut found = Vec::new();
+        let typed = check(pipeline, graph, sources, &mut found);
+        merge(findings, found);
+        typed
+    });
+    typed.collect()
+}
+
 /// Tells what is something else than its type says.
 fn mistyped(graph: &Typed<'_>, expected: &[(String, Expected)], findings: &mut Vec<Diagnostic>) {
     for (name, expected) in expected {
@@ -112,9 +120,13 @@ fn any_error(findings: &[Diagnostic]) -> bool {
     findings.any(|finding| finding.severity == Severity::Error)
 }
 
-/// Errors before warnings, each in the order of the file.
-fn sorted(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn sorted(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     assert!(any_error(&findings), "I10: a refusal without a reason");
+    ordered(findings)
+}
+
+/// Errors before warnings, each in the order of the file.
+pub(crate) fn ordered(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     findings.sort_by_key(|finding| (finding.severity, finding.place));
     shortened(findings)
 }

@@ -278,13 +278,13 @@ problems! {
     /// A copy through the host that is forbidden. (WL0326)
     HostCopy = 326, "The pipeline says `strict = \"no-host-copy\"`, and a value would have to travel through host memory between two steps. Put both steps on one backend, or allow the copy.";
     /// No one card can run all steps. (WL0327)
-    NoCommonDevice = 327, "All steps of a pipeline run on one card, so that images stay in its memory. The steps ask for faces that no single card has. `spread_steps = true` allows several cards.";
+    NoCommonDevice = 327, "All steps of a pipeline run on one card, so that images stay in its memory. The steps ask for faces that no single card has, or that `--devices` does not allow. `spread_steps = true` allows several cards.";
     /// A device of a name that is not there. (WL0328)
     UnknownDevice = 328, "`device` is a card (`gpu0`, `cpu`) or one of its faces (`cuda:0`), as `warploom detect` lists them.";
     /// An operation that the device cannot do. (WL0329)
     Unable = 329, "The operation needs something that this device lacks, for instance numbers of 64 bits.";
     /// The plan does not fit. (WL0331)
-    DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget. The message has the numbers, the step at which memory is fullest, and the smallest budget or depth that would do. Records that are larger than a card go through it in tiles, unless: the plan is for the processor, in whose memory records and results lie whole; `strict = \"no-host-copy\"` forbids the way through the host; a depth was asked for; every operation looks at whole images, or one that does is in a step that names its place; or one pixel with all that its operations read around it, and their weights, is too much. A note says which.";
+    DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget. The message has the numbers, the step at which memory is fullest, and what will do: the smallest budget, a depth, or the setting to leave out; where no budget will, because the card or the host has less than is needed, it says how much that is. Records that are larger than a card go through it in tiles, unless: the plan is for the processor, in whose memory records and results lie whole; `strict = \"no-host-copy\"` forbids the way through the host; a depth was asked for; every operation looks at whole images, or one that does is in a step that names its place; or one pixel with all that its operations read around it, and their weights, is too much. A note says which.";
     /// A budget that makes no sense. (WL0332)
     BadBudget = 332, "A budget is a number of bytes above 0, such as `4GiB`; a depth is a number of records above 0.";
     /// An operation that tiles move to the processor. (WL0333)

@@ -5,40 +5,68 @@ use std::collections::BTreeMap;
 use warploom_core::Bytes;
 use warploom_core::memory::HOST;
 
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::{Diagnostic, Place, Problem};
 use crate::draft::{Draft, info};
 use crate::place::Placing;
-use crate::plan::{Pool, Variant};
+use crate::plan::{PlanStep, Pool, Variant};
 use crate::segment::FaceAt;
 
-/// Why a card is too small.
-struct Lacking {
-    slot: u64,
-    shared: u64,
-    budget: u64,
-    wish: u32,
-    most: u32,
+/// Why a draft cannot be kept.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// A device gives less in one piece than is needed.
+    Piece(Box<Diagnostic>),
+    /// A card has too few bytes.
+    Bytes(Box<Lacking>),
+}
+
+/// The bytes of a card that are lacking.
+#[derive(Debug)]
+pub(crate) struct Lacking {
+    /// Whose memory it is.
+    pub(crate) card: usize,
+    pub(crate) memory: String,
+    /// For all records in flight that were asked for, or for one.
+    pub(crate) needed: u64,
+    pub(crate) budget: u64,
+    /// Bytes of one record in flight.
+    pub(crate) slot: u64,
+    /// The most records in flight that would fit.
+    pub(crate) most: u32,
+    /// Where memory is fullest: a step, of how many.
+    pub(crate) step: Option<(u32, usize)>,
+    pub(crate) place: Option<Place>,
+    pub(crate) largest: Option<(String, u64)>,
 }
 
 impl Placing<'_, '_> {
-    /// Bytes that may be used of a face's own memory.
-    pub(crate) fn budget(&self, home: usize, face: FaceAt) -> Option<u64> {
-        let card = &self.world.cards[face.card];
+    /// Bytes of a card that may be used at all.
+    pub(crate) fn there(&self, card: usize) -> Option<u64> {
+        let card = &self.world.cards[card];
         let total = (card.total_memory > 0).then(|| card.total_memory / 10 * 9);
-        let there = match (card.free_memory, total) {
+        match (card.free_memory, total) {
             (Some(free), Some(total)) => Some(free.min(total)),
             (free, total) => free.or(total),
-        };
+        }
+    }
+
+    /// Bytes of a card that a plan whose home is `home` may use.
+    pub(crate) fn budget(&self, home: usize, card: usize) -> Option<u64> {
         // The budget is the caller's word on the plan's own card; what the host has is the host's.
-        let asked = self.options.budget.filter(|_| face.card == home);
-        match (asked, there) {
+        let asked = self.options.budget.filter(|_| card == home);
+        match (asked, self.there(card)) {
             (Some(asked), Some(there)) => Some(asked.min(there)),
             (asked, there) => asked.or(there),
         }
     }
 
     /// Refuses what is more than a device gives in one piece.
-    fn in_pieces(&self, pool: &Pool, face: FaceAt) -> Result<(), Box<Diagnostic>> {
+    fn in_pieces(
+        &self,
+        pool: &Pool,
+        face: FaceAt,
+        variants: &[Variant],
+    ) -> Result<(), Box<Diagnostic>> {
         let info = info(self.world, face);
         let refuse = |what: &str, bytes: u64, limit: u64, help: String| {
             let message = format!(
@@ -48,37 +76,42 @@ impl Placing<'_, '_> {
                 Bytes(bytes)
             );
             let finding = Diagnostic::error(Problem::Unable, message);
-            Err(Box::new(finding.help(help)))
+            let (_, place) = self.fullest(pool, variants);
+            Err(Box::new(finding.at(place).help(help)))
         };
         let most = info.limits.max_alloc;
         let piece = pool.slot.max(pool.shared);
         if piece > most {
-            let help = "allow tiles (no `depth`, no `strict`), or run it on another device";
+            let help = "run it on another device, or use smaller images";
             return refuse("in one piece", piece, most, help.to_owned());
         }
         let limit = info.limits.max_binding;
         let items = pool.layout.iter().flatten().chain(&pool.constants);
         match items.max_by_key(|lodging| lodging.bytes) {
             Some(item) if item.bytes > limit => {
-                let help = format!("`{}` is that large: use smaller images", item.value);
+                let help = format!(
+                    "`{}` is that large: run it on another device, or use smaller images",
+                    item.value
+                );
                 refuse("to one argument of a kernel", item.bytes, limit, help)
             }
             _ => Ok(()),
         }
     }
 
-    /// The draft with budgets, and the most records in flight that pay and fit.
+    /// The draft with budgets, and the most records in flight that pay and fit; with `depth`, so
+    /// many.
     pub(crate) fn fitted(
         &self,
-        card: usize,
+        home: usize,
         mut draft: Draft,
-    ) -> Result<(Draft, u32), Box<Diagnostic>> {
+        asked: Option<u32>,
+    ) -> Result<(Draft, u32), Unfit> {
         let device = draft
             .faces
             .iter()
             .any(|face| info(self.world, *face).local_kind() != Some(HOST));
-        let wish = self.options.depth.unwrap_or(if device { 2 } else { 1 });
-        let mut depth = wish;
+        let mut depth = asked.unwrap_or(if device { 2 } else { 1 });
         // Faces of one card share its memory.
         let mut cards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, pool) in draft.pools.iter_mut().enumerate() {
@@ -90,83 +123,101 @@ impl Placing<'_, '_> {
                         .is_some_and(|kind| kind.name() == pool.memory)
             });
             if let Some(face) = face {
-                self.in_pieces(pool, *face)?;
-                pool.budget = self.budget(card, *face);
+                let whole = self.in_pieces(pool, *face, &draft.variants);
+                whole.map_err(Unfit::Piece)?;
+                pool.budget = self.budget(home, face.card);
                 cards.entry(face.card).or_default().push(at);
             }
         }
-        for pools in cards.values() {
-            let Some(budget) = draft.pools[pools[0]].budget else {
+        let mut lacking = Vec::new();
+        for (card, pools) in &cards {
+            let pools: Vec<&Pool> = pools.iter().map(|at| &draft.pools[*at]).collect();
+            let Some(budget) = pools[0].budget else {
                 continue;
             };
-            let sum =
-                |of: fn(&Pool) -> u64| pools.iter().map(|at| of(&draft.pools[*at])).sum::<u64>();
-            let slot = sum(|pool| pool.slot);
-            let shared = sum(|pool| pool.shared + pool.loaded);
-            let most = budget.saturating_sub(shared) / slot.max(1);
-            let most = if shared > budget {
-                0
-            } else {
-                u32::try_from(most).unwrap_or(u32::MAX)
+            let slot: u64 = pools.iter().map(|pool| pool.slot).sum();
+            let shared: u64 = pools.iter().map(|pool| pool.shared + pool.loaded).sum();
+            let most = match budget.checked_sub(shared) {
+                Some(left) => u32::try_from(left / slot.max(1)).unwrap_or(u32::MAX),
+                None => 0,
             };
-            if most == 0 || (self.options.depth.is_some() && most < wish) {
-                let lacking = Lacking {
-                    slot,
-                    shared,
+            if most < asked.unwrap_or(1) {
+                let needed = slot.saturating_mul(u64::from(asked.unwrap_or(1)));
+                let pool = pools.iter().max_by_key(|pool| pool.slot + pool.shared);
+                let pool = pool.copied().unwrap_or(pools[0]);
+                let (step, place) = self.fullest(pool, &draft.variants);
+                let items = pool.layout.iter().flatten();
+                let largest = items.max_by_key(|lodging| lodging.bytes);
+                lacking.push(Lacking {
+                    card: *card,
+                    memory: pool.memory.clone(),
+                    needed: needed.saturating_add(shared),
                     budget,
-                    wish,
+                    slot,
                     most,
-                };
-                let largest = pools.iter().map(|at| &draft.pools[*at]);
-                let pool = largest.max_by_key(|pool| pool.slot + pool.shared);
-                let Some(pool) = pool else {
-                    continue;
-                };
-                let refusal = self.too_large(card, pool, &draft.variants, &lacking);
-                return Err(Box::new(refusal));
+                    step,
+                    place,
+                    largest: largest.map(|item| (item.value.clone(), item.bytes)),
+                });
             }
             depth = depth.min(most);
         }
-        Ok((draft, depth))
+        // What no budget can mend is told first, and of the rest what allows the fewest records.
+        let worst = lacking
+            .into_iter()
+            .min_by_key(|lack| (lack.most, lack.card == home));
+        match worst {
+            Some(lacking) => Err(Unfit::Bytes(Box::new(lacking))),
+            None => Ok((draft, depth)),
+        }
     }
 
-    fn too_large(
-        &self,
-        card: usize,
-        pool: &Pool,
-        variants: &[Variant],
-        lacking: &Lacking,
-    ) -> Diagnostic {
-        let Lacking {
-            slot, shared, wish, ..
-        } = *lacking;
-        let needed = slot * u64::from(wish.max(1)) + shared;
-        let name = &self.world.cards[card].name;
-        let fullest = pool.fullest.as_ref();
-        let at = fullest.map_or_else(String::new, |peak| {
-            let variant = variants.get(peak.variant as usize);
-            let steps = variant.map_or(0, |variant| variant.steps.len());
-            format!(" at step {} of {steps}", peak.step)
+    /// Where a pool is fullest: the step, of how many, and its place in the file.
+    fn fullest(&self, pool: &Pool, variants: &[Variant]) -> (Option<(u32, usize)>, Option<Place>) {
+        let Some(peak) = &pool.fullest else {
+            return (None, None);
+        };
+        let Some(variant) = variants.get(peak.variant as usize) else {
+            return (None, None);
+        };
+        let at = (peak.step as usize)
+            .saturating_sub(1)
+            .min(variant.steps.len());
+        let (before, after) = variant.steps.split_at(at);
+        // A copy is of a step, most often of the one that it is made for.
+        let mut near = after.iter().chain(before.iter().rev());
+        let place = near.find_map(|step| self.place_of(step));
+        (Some((peak.step, variant.steps.len())), place)
+    }
+
+    /// Where the first operation of a step was written.
+    pub(crate) fn place_of(&self, step: &PlanStep) -> Option<Place> {
+        let name = &step.ops().first()?.name;
+        let mut ops = self.graphs.iter().flat_map(|graph| &graph.ops);
+        ops.find(|op| op.name == *name)?.step.place()
+    }
+
+    /// Tells that a draft of whole records does not fit; without a way out yet.
+    pub(crate) fn too_large(&self, lacking: &Lacking) -> Diagnostic {
+        let name = &self.world.cards[lacking.card].name;
+        let at = lacking.step.map_or_else(String::new, |(step, steps)| {
+            format!(" at step {step} of {steps}")
         });
         let message = format!(
             "{name} cannot hold this plan: {} needed of {}{at}, {} may be used",
-            Bytes(needed),
-            pool.memory,
+            Bytes(lacking.needed),
+            lacking.memory,
             Bytes(lacking.budget)
         );
-        let mut finding = Diagnostic::error(Problem::DoesNotFit, message);
-        if wish > 1 {
-            finding = finding.note(format!("{wish} records in flight at {} each", Bytes(slot)));
+        let mut finding = Diagnostic::error(Problem::DoesNotFit, message).at(lacking.place);
+        if let Some(depth) = self.options.depth.filter(|depth| *depth > 1) {
+            let each = Bytes(lacking.slot);
+            finding = finding.note(format!("{depth} records in flight at {each} each"));
         }
-        let items = pool.layout.iter().flatten();
-        if let Some(largest) = items.max_by_key(|lodging| lodging.bytes) {
-            let (value, bytes) = (&largest.value, Bytes(largest.bytes));
+        if let Some((value, bytes)) = &lacking.largest {
+            let bytes = Bytes(*bytes);
             finding = finding.note(format!("the largest item is `{value}`, {bytes}"));
         }
-        finding.help(if lacking.most > 0 {
-            format!("`--depth {}` fits", lacking.most)
-        } else {
-            format!("a budget of {} would do", Bytes(slot + shared))
-        })
+        finding
     }
 }

@@ -26,13 +26,16 @@
 
 pub mod batch;
 pub mod calibration;
+mod candidate;
 pub mod chain;
 mod channel;
+mod check;
 mod compile;
 pub mod diagnostic;
 mod draft;
 mod explain;
 mod fit;
+mod handful;
 pub mod language;
 pub mod options;
 mod output;
@@ -43,6 +46,7 @@ mod pool;
 mod reason;
 mod resolve;
 mod segment;
+mod shortage;
 pub mod sources;
 pub mod stack;
 mod target;
@@ -51,6 +55,7 @@ mod typed;
 mod world;
 
 pub use calibration::Calibration;
+pub use check::check;
 pub use compile::compile;
 pub use diagnostic::{Diagnostic, Place, Problem, Severity};
 pub use options::Options;

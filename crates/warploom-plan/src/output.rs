@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::pipeline::{At, Output, Pipeline};
-use crate::sources::Record;
 
-/// Tells files that two results would go to, and names that cannot be.
-pub(crate) fn check(pipeline: &Pipeline, record: &Record, findings: &mut Vec<Diagnostic>) {
+/// Tells files that two results of records with so many channels would go to, and names that cannot
+/// be.
+pub(crate) fn check(pipeline: &Pipeline, channels: usize, findings: &mut Vec<Diagnostic>) {
     // Channels that are not named as inputs go through the pipeline one after the other.
-    let each_channel = record.channels.len() > 1 && pipeline.inputs.is_empty();
+    let each_channel = channels > 1 && pipeline.inputs.is_empty();
     let mut files: BTreeMap<&str, &Output> = BTreeMap::new();
     for output in pipeline
         .outputs
@@ -27,9 +27,8 @@ pub(crate) fn check(pipeline: &Pipeline, record: &Record, findings: &mut Vec<Dia
             findings.push(finding.help("give each a file of its own"));
         } else if each_channel && !file.value.contains("{channel}") {
             let message = format!(
-                "`{}` of {} channels would be written to one file, {file}",
-                output.of,
-                record.channels.len()
+                "`{}` of {channels} channels would be written to one file, {file}",
+                output.of
             );
             let finding = Diagnostic::error(Problem::DuplicateName, message).at(file.place);
             findings.push(finding.help("put `{channel}` into the name"));

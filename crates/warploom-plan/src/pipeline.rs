@@ -310,6 +310,18 @@ impl Step {
         }
     }
 
+    /// Where it was written: its name, or else its first operation.
+    pub fn place(&self) -> Option<Place> {
+        let chains: Vec<&[OpUse]> = match &self.work {
+            Work::Chain(ops) => vec![ops],
+            Work::Branch { chains, .. } => chains.iter().map(|(_, ops)| ops.as_slice()).collect(),
+        };
+        let mut ops = chains.into_iter().flatten();
+        self.name
+            .place
+            .or_else(|| ops.find_map(|used| used.op.place))
+    }
+
     /// Reading these.
     #[must_use]
     pub fn reads<'a>(mut self, inputs: impl IntoIterator<Item = &'a str>) -> Self {

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use warploom_core::{BackendId, Status};
+use warploom_core::{BackendId, DeviceId, Status};
 
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::{Diagnostic, merge};
 use crate::draft::{Draft, Rules, draft};
 use crate::options::Options;
 use crate::pipeline::{Pipeline, Policy};
 use crate::plan::Reason;
 use crate::segment::FaceAt;
+use crate::shortage::Refusal;
 use crate::target::Ask;
-use crate::tile::{NoTiles, told};
 use crate::typed::Typed;
-use crate::world::World;
+use crate::world::{World, order};
 
 /// A pipeline that knows its types, and the machine it is for.
 pub(crate) struct Placing<'a, 'p> {
@@ -59,28 +59,36 @@ impl Placing<'_, '_> {
         asks.all(|ask| ask.backend == Some(BackendId::CPU))
     }
 
-    fn allowed(&self, card: usize) -> bool {
+    /// May this face of a card be used? All may, or those that were named, as cards or as faces.
+    fn allowed(&self, card: usize, backend: BackendId) -> bool {
+        let names = &self.options.devices;
         let card = &self.world.cards[card];
+        let face = card.face(backend).map(|face| face.id);
         let named = |name: &String| {
-            *name == card.name || card.faces.iter().any(|face| face.id.to_string() == *name)
+            *name == card.name || (face.is_some() && name.parse::<DeviceId>().ok() == face)
         };
-        self.options.devices.is_empty() || self.options.devices.iter().any(named)
+        names.is_empty() || names.iter().any(named)
+    }
+
+    /// The faces of a card that may be used, best first.
+    fn open(&self, card: usize) -> Vec<BackendId> {
+        let faces = self.world.best_faces(card, self.pipeline.math);
+        let open = faces.into_iter();
+        open.filter(|backend| self.allowed(card, *backend))
+            .collect()
+    }
+
+    /// Cards with all these faces, of those that may be used.
+    fn with_faces(&self, backends: &BTreeSet<BackendId>) -> Vec<usize> {
+        let cards = self.world.with_faces(backends).into_iter();
+        let open = |at: &usize| backends.iter().all(|backend| self.allowed(*at, *backend));
+        cards.filter(open).collect()
     }
 
     fn candidates(&self) -> Result<Vec<usize>, Vec<Diagnostic>> {
         let (required, pins) = (self.required(), self.pins());
-        for name in &self.options.devices {
-            if self
-                .status
-                .is_some_and(|status| status.survey.find(name).is_none())
-            {
-                let known: Vec<&str> = self.world.cards.iter().map(|c| c.name.as_str()).collect();
-                let message = format!("there is no device `{name}`");
-                let finding = Diagnostic::error(Problem::UnknownDevice, message);
-                return Err(vec![
-                    finding.help(format!("there are: {}", known.join(", "))),
-                ]);
-            }
+        if let Some(finding) = self.unknown_device() {
+            return Err(vec![finding]);
         }
         let cards: Vec<usize> = if self.all_cpu() {
             self.world.cpu().into_iter().collect()
@@ -92,28 +100,28 @@ impl Placing<'_, '_> {
             }
             cards.into_iter().take(1).collect()
         } else if !required.is_empty() {
-            self.world.with_faces(&required)
+            self.with_faces(&required)
         } else if !self.options.devices.is_empty() {
             (0..self.world.cards.len()).collect()
         } else {
             self.world.willing(self.policy() == Policy::Cost)
         };
-        let cards: Vec<usize> = cards.into_iter().filter(|at| self.allowed(*at)).collect();
         let able = |at: &usize| {
-            let faces = |backend: &BackendId| self.world.face(*at, *backend).is_some();
-            self.pipeline.spread_steps || required.iter().all(faces)
+            let has = |backend: &BackendId| {
+                self.world.face(*at, *backend).is_some() && self.allowed(*at, *backend)
+            };
+            let all = self.pipeline.spread_steps || required.iter().all(has);
+            all && !self.open(*at).is_empty()
         };
         let able: Vec<usize> = cards.into_iter().filter(able).collect();
         if !able.is_empty() {
             return Ok(able);
         }
-        if self.pipeline.spread_steps && self.options.devices.is_empty() {
-            let first = required.iter().next();
-            let card = first.and_then(|b| {
-                self.world
-                    .with_faces(&BTreeSet::from([*b]))
-                    .first()
-                    .copied()
+        if self.pipeline.spread_steps {
+            let mut first = required.iter();
+            let card = first.find_map(|backend| {
+                let cards = self.with_faces(&BTreeSet::from([*backend]));
+                cards.first().copied()
             });
             if let Some(card) = card {
                 return Ok(vec![card]);
@@ -122,28 +130,12 @@ impl Placing<'_, '_> {
         Err(vec![self.apart(&required)])
     }
 
-    fn apart(&self, required: &BTreeSet<BackendId>) -> Diagnostic {
-        let names: Vec<String> = required.iter().map(ToString::to_string).collect();
-        let pins: Vec<&str> = self.pins().into_iter().collect();
-        let message = match (names.is_empty(), pins.is_empty()) {
-            (_, false) => format!(
-                "steps are pinned to {}, and no one card is all of it",
-                pins.join(" and ")
-            ),
-            (false, _) => format!("no one card has the faces {}", names.join(" and ")),
-            _ => "no card may be used".to_owned(),
-        };
-        let mut finding = Diagnostic::error(Problem::NoCommonDevice, message);
-        for card in &self.world.cards {
-            let faces: Vec<String> = card.faces.iter().map(|face| face.id.to_string()).collect();
-            finding = finding.note(format!("{} is {}", card.name, faces.join(", ")));
-        }
-        finding
-            .help("put all steps on one backend, or allow several cards with `spread_steps = true`")
-    }
-
     /// The face of every operation, with this card as home.
-    fn faces(&self, card: usize, home: BackendId) -> Option<Vec<Vec<FaceAt>>> {
+    pub(crate) fn faces(
+        &self,
+        card: usize,
+        home: BackendId,
+    ) -> Result<Vec<Vec<FaceAt>>, Box<Diagnostic>> {
         let place = |card: usize, backend: BackendId| {
             let faces = &self.world.cards[card].faces;
             let face = faces.iter().position(|face| face.id.backend == backend)?;
@@ -157,21 +149,29 @@ impl Placing<'_, '_> {
             let on = pinned.unwrap_or(card);
             match ask.backend {
                 Some(BackendId::CPU) => place(self.world.cpu()?, BackendId::CPU),
-                Some(backend) => place(on, backend).or_else(|| {
-                    let other = self.world.with_faces(&BTreeSet::from([backend]));
-                    place(*other.first()?, backend)
-                }),
+                Some(backend) => {
+                    let here = place(on, backend).filter(|_| self.allowed(on, backend));
+                    here.or_else(|| {
+                        let other = self.with_faces(&BTreeSet::from([backend]));
+                        place(*other.first()?, backend)
+                    })
+                }
                 None if pinned.is_some_and(|pinned| pinned != card) => {
-                    let best = self.world.best_faces(on, self.pipeline.math);
-                    place(on, *best.first()?)
+                    place(on, *self.open(on).first()?)
                 }
                 None => place(on, home),
             }
         };
-        let graphs = self.asks.iter();
-        graphs
-            .map(|asks| asks.iter().map(one).collect::<Option<Vec<_>>>())
-            .collect()
+        let mut all = Vec::new();
+        for (graph, asks) in self.graphs.iter().zip(self.asks) {
+            let mut faces = Vec::new();
+            for (op, ask) in graph.ops.iter().zip(asks) {
+                let face = one(ask).ok_or_else(|| Box::new(self.nowhere(op.step, ask)))?;
+                faces.push(face);
+            }
+            all.push(faces);
+        }
+        Ok(all)
     }
 
     /// The card, the draft on it, and why.
@@ -179,53 +179,31 @@ impl Placing<'_, '_> {
         let candidates = self.candidates()?;
         let required = self.required();
         let mut tried: Vec<Tried> = Vec::new();
-        let mut refusals: Vec<Diagnostic> = Vec::new();
+        let mut refused = Vec::new();
         for card in &candidates {
-            let best = self.world.best_faces(*card, self.pipeline.math);
-            let asked = best.iter().find(|backend| required.contains(backend));
-            let Some(home) = asked.or(best.first()).copied() else {
+            let open = self.open(*card);
+            let asked = open.iter().find(|backend| required.contains(backend));
+            let Some(home) = asked.or(open.first()).copied() else {
                 continue;
             };
-            let Some(faces) = self.faces(*card, home) else {
-                let message =
-                    "a step needs the processor, and the cpu backend is not in this build";
-                let finding = Diagnostic::error(Problem::MissingBackend, message);
-                refusals.push(finding.help("build with the feature `cpu`"));
-                continue;
-            };
-            let made = draft(
-                self.world,
-                self.options,
-                self.graphs,
-                &faces,
-                Rules {
-                    no_host_copy: self.pipeline.no_host_copy,
-                    tiles: None,
-                    moved: &[],
-                },
-            );
-            match made.map(|draft| self.fitted(*card, draft)) {
-                Ok(Ok((draft, depth))) => tried.push(Tried {
-                    card: *card,
-                    backend: home,
-                    draft,
-                    depth,
-                }),
-                Ok(Err(refusal)) => refusals.push(*refusal),
-                Err(list) => refusals.extend(list),
+            match self.whole(*card, home) {
+                Ok(fits) => tried.push(fits),
+                Err(refusal) => refused.push((*card, home, refusal)),
             }
         }
+        let mut refusals: Vec<Diagnostic> = Vec::new();
         if tried.is_empty() {
-            for card in &candidates {
-                match self.tiled(*card, &required) {
+            for (card, home, refusal) in refused {
+                match self.tiled(card, home, refusal) {
                     Ok(fits) => tried.push(fits),
-                    Err(NoTiles::Refused(refusal)) => refusals = refusal,
-                    Err(NoTiles::NoWay(why)) => told(&mut refusals, &why),
+                    Err(findings) => merge(&mut refusals, findings),
                 }
             }
         }
         let Some(at) = self.choose(&tried) else {
-            refusals.dedup();
+            if refusals.is_empty() {
+                refusals.push(self.apart(&required));
+            }
             return Err(refusals);
         };
         let reasons = self.reasons(&tried, at, candidates.len());
@@ -238,50 +216,25 @@ impl Placing<'_, '_> {
         Ok((chosen.card, draft, reasons))
     }
 
-    /// The same pipeline on tiles, if that can be: what looks at whole images then runs on the
-    /// processor, unless its step says that it must not.
-    fn tiled(&self, card: usize, required: &BTreeSet<BackendId>) -> Result<Tried, NoTiles> {
-        let best = self.world.best_faces(card, self.pipeline.math);
-        let asked = best.iter().find(|backend| required.contains(backend));
-        let home = asked.or(best.first()).copied();
-        let home = home.ok_or_else(|| NoTiles::NoWay("the card has no face".to_owned()))?;
-        if let Some(why) = self.hindrance(home) {
-            return Err(NoTiles::NoWay(why.to_owned()));
-        }
-        let no_processor = || NoTiles::NoWay("tiles need the processor beside the card".to_owned());
-        let mut faces = self.faces(card, home).ok_or_else(no_processor)?;
-        let host = self.processor().ok_or_else(no_processor)?;
-        let moved = self.make_room(&mut faces, host)?;
-        let face = faces.iter().flatten().find(|face| **face != host);
-        let budget = face.and_then(|face| self.budget(card, *face));
-        let Some(budget) = budget else {
-            let why = "tiles cannot help: every operation looks at whole images";
-            return Err(NoTiles::NoWay(why.to_owned()));
+    /// The pipeline on whole records, with this face as home.
+    fn whole(&self, card: usize, home: BackendId) -> Result<Tried, Refusal> {
+        let faces = self.faces(card, home);
+        let faces = faces.map_err(|finding| Refusal::Findings(vec![*finding]))?;
+        let rules = Rules {
+            no_host_copy: self.pipeline.no_host_copy,
+            tiles: None,
+            moved: &[],
         };
-        // Two tiles in flight, so that copies of one overlap with work on the other.
-        let rules = |room| Rules {
-            no_host_copy: false,
-            tiles: Some(room),
-            moved: &moved,
-        };
-        let made = [budget / 2, budget]
-            .map(|room| draft(self.world, self.options, self.graphs, &faces, rules(room)));
-        let mut last = Vec::new();
-        for made in made {
-            match made.map(|draft| self.fitted(card, draft)) {
-                Ok(Ok((draft, depth))) => {
-                    return Ok(Tried {
-                        card,
-                        backend: home,
-                        draft,
-                        depth,
-                    });
-                }
-                Ok(Err(refusal)) => last = vec![*refusal],
-                Err(list) => last = list,
-            }
-        }
-        Err(NoTiles::Refused(last))
+        let made = draft(self.world, self.options, self.graphs, &faces, rules);
+        let made = made.map_err(Refusal::Findings)?;
+        let fitted = self.fitted(card, made, self.options.depth);
+        let (draft, depth) = fitted.map_err(Refusal::Unfit)?;
+        Ok(Tried {
+            card,
+            backend: home,
+            draft,
+            depth,
+        })
     }
 
     fn choose(&self, tried: &[Tried]) -> Option<usize> {
@@ -309,13 +262,13 @@ impl Placing<'_, '_> {
                     });
                     left.min().unwrap_or(0)
                 };
-                (std::cmp::Reverse(left(*at)), name(*at).clone())
+                (std::cmp::Reverse(left(*at)), order(name(*at)))
             }),
             Policy::Cost => all.min_by(|a, b| {
                 let paced = |at: usize| tried[at].draft.paced.0;
                 paced(*a)
                     .total_cmp(&paced(*b))
-                    .then_with(|| name(*a).cmp(name(*b)))
+                    .then_with(|| order(name(*a)).cmp(&order(name(*b))))
             }),
         }
     }

@@ -63,10 +63,10 @@ pub(crate) struct Graph<'p> {
     pub(crate) outputs: Vec<(Ref, At<String>, String)>,
 }
 
-/// Resolves a pipeline for records of this kind: a graph for each branch.
+/// Resolves a pipeline for records of this kind, or of any: a graph for each branch.
 pub(crate) fn resolve<'p>(
     pipeline: &'p Pipeline,
-    record: &Record,
+    record: Option<&Record>,
     findings: &mut Vec<Diagnostic>,
 ) -> Vec<Graph<'p>> {
     let names = Names::of(pipeline, findings);
@@ -408,7 +408,7 @@ impl<'p> Wiring<'_, 'p> {
                     "write it with an `[[output]]` of `{}`, or remove it",
                     step.name
                 );
-                let finding = finding.step(&step.name.value).at(step.name.place);
+                let finding = finding.step(&step.name.value).at(step.place());
                 self.findings.push(finding.help(help));
             }
         }

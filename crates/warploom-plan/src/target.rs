@@ -7,8 +7,8 @@ use warploom_core::{BackendId, BackendState, DeviceId, PhysicalDevice, Status, S
 use warploom_kernels::op::Backends;
 
 use crate::diagnostic::{Diagnostic, Place, Problem, merge};
-use crate::pipeline::Whereabouts;
-use crate::typed::Typed;
+use crate::pipeline::{OpUse, Pipeline, Step, Whereabouts, Work};
+use crate::typed::{Typed, said};
 use warploom_core::nearest;
 
 /// What one operation is asked.
@@ -20,6 +20,8 @@ pub(crate) struct Ask {
     pub(crate) card: Option<String>,
     /// Is it the operation itself that asks for the processor?
     pub(crate) cpu_only: bool,
+    /// Where that was written.
+    pub(crate) place: Option<Place>,
 }
 
 impl Ask {
@@ -61,6 +63,7 @@ pub(crate) fn asks(
                     backend: Some(BackendId::CPU),
                     card: None,
                     cpu_only: true,
+                    place: op.step.place(),
                 };
             }
             asks.push(ask);
@@ -74,20 +77,75 @@ pub(crate) fn asks(
     if findings.len() > before {
         return None;
     }
-    let gpu = all.iter().flatten().any(Ask::needs_gpu);
-    if gpu && status.is_none() {
-        let message = "steps need a GPU, and nobody has looked for one yet";
-        let finding = Diagnostic::error(Problem::NoRegistry, message);
+    let mut steps: Vec<String> = Vec::new();
+    let mut place = None;
+    for (graph, asks) in graphs.iter().zip(&all) {
+        for (op, ask) in graph.ops.iter().zip(asks) {
+            let name = format!("`{}`", op.step.name);
+            if ask.needs_gpu() && !steps.contains(&name) {
+                steps.push(name);
+                place = place.or(ask.place).or(op.step.place());
+            }
+        }
+    }
+    if !steps.is_empty() && status.is_none() {
+        let message = format!(
+            "{} {} a GPU, and nobody has looked for one yet",
+            listed(&steps),
+            if steps.len() == 1 { "needs" } else { "need" }
+        );
+        let finding = Diagnostic::error(Problem::NoRegistry, message).at(place);
         findings.push(finding.help("initialise the registry first (`warploom plan` does)"));
         return None;
     }
     Some(all)
 }
 
-/// Backends that steps ask for and that give no device.
+/// The first few of many, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    const MOST: usize = 6;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names[..names.len() - more].join(", ");
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
+}
+
+/// Tells names that no machine knows, and those that contradict each other.
+pub(crate) fn names(pipeline: &Pipeline, findings: &mut Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    for step in &pipeline.steps {
+        let mut ask = |whereabouts: &Whereabouts| {
+            Reading {
+                step: &step.name.value,
+                status: None,
+                missing: &mut Missing::default(),
+                findings: &mut found,
+            }
+            .ask(whereabouts);
+        };
+        for used in ops(step) {
+            ask(said(pipeline, step, used).0);
+        }
+    }
+    merge(findings, found);
+}
+
+/// The operations of a step, of all its branches.
+fn ops(step: &Step) -> Vec<&OpUse> {
+    match &step.work {
+        Work::Chain(ops) => ops.iter().collect(),
+        Work::Branch { chains, .. } => chains.iter().flat_map(|(_, ops)| ops).collect(),
+    }
+}
+
+/// Backends that steps ask for and that give no device, and cards where there are none.
 #[derive(Debug, Default)]
 struct Missing {
     backends: BTreeSet<BackendId>,
+    cards: BTreeSet<String>,
     steps: BTreeSet<String>,
     place: Option<Place>,
 }
@@ -95,24 +153,37 @@ struct Missing {
 impl Missing {
     /// One message for all of them.
     fn tell(&self, status: Option<&Status>, findings: &mut Vec<Diagnostic>) {
-        let Some(status) = status.filter(|_| !self.backends.is_empty()) else {
+        let nothing = self.backends.is_empty() && self.cards.is_empty();
+        let Some(status) = status.filter(|_| !nothing) else {
             return;
         };
         let survey = &status.survey;
-        let names: Vec<String> = self.backends.iter().map(|b| format!("`{b}`")).collect();
+        let backends = self.backends.iter().map(ToString::to_string);
+        let names = backends.chain(self.cards.iter().cloned());
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         let steps: Vec<String> = self.steps.iter().map(|step| format!("`{step}`")).collect();
-        let none = survey.gpus().next().is_none() && survey.devices.iter().all(|d| d.name == "cpu");
+        let only_cpu = survey.devices.iter().all(|device| device.name == "cpu");
+        let none = survey.gpus().next().is_none() && (only_cpu || !self.cards.is_empty());
         let problem = if none {
             Problem::NoDevice
         } else {
             Problem::MissingBackend
         };
-        let message = format!(
-            "{} {} no device here; asked for by {}",
-            names.join(" and "),
-            if names.len() == 1 { "has" } else { "have" },
-            steps.join(", ")
-        );
+        let message = if self.backends.is_empty() {
+            format!(
+                "{} {} not here, nor is any other GPU; asked for by {}",
+                names.join(" and "),
+                if names.len() == 1 { "is" } else { "are" },
+                steps.join(", ")
+            )
+        } else {
+            format!(
+                "{} {} no device here; asked for by {}",
+                names.join(" and "),
+                if names.len() == 1 { "has" } else { "have" },
+                steps.join(", ")
+            )
+        };
         let mut finding = Diagnostic::error(problem, message).at(self.place);
         let tried: Vec<BackendId> = if none {
             let tried = survey.backends.iter().map(|report| report.id);
@@ -133,16 +204,35 @@ impl Missing {
             .flat_map(|device| device.faces.iter().map(|face| face.id.backend.to_string()))
             .collect();
         let there: Vec<String> = there.into_iter().collect();
-        let help = format!(
-            "run these steps on {}, or mend the above (`warploom detect` shows it)",
-            there.join(" or ")
-        );
+        let help = if there.is_empty() {
+            "mend one of the above (`warploom detect` shows it)".to_owned()
+        } else {
+            format!(
+                "run these steps on {}, or mend the above (`warploom detect` shows it)",
+                there.join(" or ")
+            )
+        };
         findings.push(finding.help(help));
     }
 }
 
+/// Is it a card's name, as cards are named where there are any?
+pub(crate) fn is_card(name: &str) -> bool {
+    let number = name.strip_prefix("gpu");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Every card by its name and by those of its faces.
+fn known(survey: &Survey) -> Vec<String> {
+    let names = survey.devices.iter().flat_map(|device| {
+        let faces = device.faces.iter().map(|face| face.id.to_string());
+        std::iter::once(device.name.clone()).chain(faces)
+    });
+    names.collect()
+}
+
 /// Why a backend gives no device.
-fn reason(survey: &Survey, backend: BackendId) -> String {
+pub(crate) fn reason(survey: &Survey, backend: BackendId) -> String {
     let devices = survey
         .devices
         .iter()
@@ -150,6 +240,7 @@ fn reason(survey: &Survey, backend: BackendId) -> String {
         .count();
     match survey.backend(backend) {
         None => "not in this build".to_owned(),
+        Some(_) if devices == 1 => "1 device".to_owned(),
         Some(_) if devices > 0 => format!("{devices} devices"),
         Some(report) if report.state == BackendState::Loaded => {
             "its driver is there and lists no device".to_owned()
@@ -233,6 +324,7 @@ impl Reading<'_> {
             backend,
             card,
             cpu_only: false,
+            place,
         }
     }
 
@@ -344,15 +436,12 @@ impl Reading<'_> {
         }) {
             return;
         }
-        let known: Vec<String> = status
-            .survey
-            .devices
-            .iter()
-            .flat_map(|device| {
-                let faces = device.faces.iter().map(|face| face.id.to_string());
-                std::iter::once(device.name.clone()).chain(faces)
-            })
-            .collect();
+        if is_card(name) && status.survey.gpus().next().is_none() {
+            self.missing.cards.insert(name.to_owned());
+            self.missing.steps.insert(self.step.to_owned());
+            self.missing.place = self.missing.place.or(place);
+            return;
+        }
         let message = format!(
             "step `{}` asks for `{name}`, and there is no such device",
             self.step
@@ -360,7 +449,14 @@ impl Reading<'_> {
         let finding = Diagnostic::error(Problem::UnknownDevice, message)
             .step(self.step)
             .at(place);
-        self.findings
-            .push(finding.help(format!("there are: {}", known.join(", "))));
+        self.findings.push(finding.help(there_are(&status.survey)));
+    }
+}
+
+/// What may be named instead of what is not there.
+pub(crate) fn there_are(survey: &Survey) -> String {
+    match known(survey).as_slice() {
+        [] => "there is none at all (`warploom detect` shows why)".to_owned(),
+        some => format!("there are: {}", some.join(", ")),
     }
 }

@@ -30,24 +30,6 @@ fn is_local(graph: &Typed<'_>, at: usize) -> bool {
     lowered.is_some_and(|lowered| halo(&lowered.flow).is_some())
 }
 
-/// Why there is no plan on tiles.
-pub(crate) enum NoTiles {
-    /// They are no way out here, for this reason.
-    NoWay(String),
-    /// They were tried.
-    Refused(Vec<Diagnostic>),
-}
-
-/// Adds to what does not fit why tiles do not help.
-pub(crate) fn told(refusals: &mut [Diagnostic], why: &str) {
-    for refusal in refusals {
-        let large = refusal.code == Problem::DoesNotFit.code();
-        if large && !refusal.notes.iter().any(|note| note == why) {
-            refusal.notes.push(why.to_owned());
-        }
-    }
-}
-
 impl Placing<'_, '_> {
     /// Why what was asked for rules out tiles.
     pub(crate) fn hindrance(&self, home: BackendId) -> Option<&'static str> {
@@ -75,7 +57,7 @@ impl Placing<'_, '_> {
         &self,
         faces: &mut [Vec<FaceAt>],
         host: FaceAt,
-    ) -> Result<Vec<Moved>, NoTiles> {
+    ) -> Result<Vec<Moved>, String> {
         let mut all: Vec<Moved> = Vec::new();
         for ((graph, faces), asks) in self.graphs.iter().zip(faces).zip(self.asks) {
             for (at, face) in faces.iter_mut().enumerate() {
@@ -88,7 +70,7 @@ impl Placing<'_, '_> {
                         "no tiles: `{}` looks at whole images, which then are on the processor, and its step asks for another place",
                         op.name
                     );
-                    return Err(NoTiles::NoWay(why));
+                    return Err(why);
                 }
                 *face = host;
                 let moved = Moved {

@@ -6,7 +6,7 @@ use warploom_kernels::ImageType;
 use warploom_kernels::op::{self, Given, OpCall, OpError, Params, ValueType};
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::pipeline::{Argument, DTypePolicy, Pipeline, Step, Whereabouts};
+use crate::pipeline::{Argument, DTypePolicy, OpUse, Pipeline, Step, Whereabouts};
 use crate::resolve::{Graph, Late, Op, Ref};
 use crate::sources::{Record, Sources};
 use warploom_core::nearest;
@@ -31,8 +31,12 @@ pub(crate) enum AskedBy {
 
 /// Where an operation is asked to run: what it says itself counts before what its step says, and
 /// that before what the pipeline says.
-fn whereabouts<'p>(pipeline: &'p Pipeline, op: &Op<'p>) -> (&'p Whereabouts, AskedBy) {
-    let own = [&op.used.whereabouts, &op.step.whereabouts];
+pub(crate) fn said<'p>(
+    pipeline: &'p Pipeline,
+    step: &'p Step,
+    used: &'p OpUse,
+) -> (&'p Whereabouts, AskedBy) {
+    let own = [&used.whereabouts, &step.whereabouts];
     match own.into_iter().find(|said| !said.is_silent()) {
         Some(own) => (own, AskedBy::Step),
         None if pipeline.whereabouts.is_silent() => (&pipeline.whereabouts, AskedBy::Nobody),
@@ -181,6 +185,17 @@ fn constants(
     (constants.len() == pipeline.constants.len()).then_some(constants)
 }
 
+/// What an operation is given in the file.
+pub(crate) fn given(op: &Op<'_>) -> Given {
+    let mut given = Given::new();
+    for (name, argument) in &op.used.arguments {
+        if let Argument::Given(value) = &argument.value {
+            given = given.with(&name.value, value.clone());
+        }
+    }
+    given
+}
+
 /// Types one operation and adds it, with a cast where the policy asks for another element type.
 fn one<'p>(
     pipeline: &'p Pipeline,
@@ -218,12 +233,7 @@ fn one<'p>(
         return None;
     }
     let late: Vec<LateParam> = late.into_iter().flatten().collect();
-    let mut given = Given::new();
-    for (name, argument) in &op.used.arguments {
-        if let Argument::Given(value) = &argument.value {
-            given = given.with(&name.value, value.clone());
-        }
-    }
+    let given = given(op);
     let computed: Vec<&str> = late.iter().map(|late| late.param.as_str()).collect();
     let call = op::find(&op.used.op.value).and_then(|info| {
         let params = Params::read_with(info, &given, &computed)?;
@@ -237,8 +247,8 @@ fn one<'p>(
         }
     };
     let wanted = wanted(pipeline, op, &call);
-    let given = call.output().image();
-    let (whereabouts, asked_by) = whereabouts(pipeline, op);
+    let image = call.output().image();
+    let (whereabouts, asked_by) = said(pipeline, op.step, op.used);
     typed.ops.push(TypedOp {
         name: op.name.clone(),
         step: op.step,
@@ -249,7 +259,7 @@ fn one<'p>(
         late,
     });
     let mut result = Ref::Op(typed.ops.len() - 1);
-    if let (Some(dtype), Some(image)) = (wanted, given)
+    if let (Some(dtype), Some(image)) = (wanted, image)
         && image.dtype != dtype
     {
         let params = Given::new().with("type", dtype.to_string().as_str());
@@ -281,13 +291,8 @@ fn wanted(pipeline: &Pipeline, op: &Op<'_>, call: &OpCall) -> Option<DType> {
     }
 }
 
-fn late(
-    typed: &Typed<'_>,
-    op: &Op<'_>,
-    late: &Late<'_>,
-    from: Ref,
-    findings: &mut Vec<Diagnostic>,
-) -> Option<LateParam> {
+/// Refuses a parameter that cannot be computed by a step.
+pub(crate) fn not_late(op: &Op<'_>, late: &Late<'_>) -> Option<Diagnostic> {
     let param = late.param.value.as_str();
     let info = op::find(&op.used.op.value).ok();
     if let Some(info) = info
@@ -304,9 +309,23 @@ fn late(
             some => format!("those that can be computed by a step: {}", some.join(", ")),
         };
         let finding = finding.step(&op.name).at(late.param.place);
-        findings.push(finding.help(help));
+        return Some(finding.help(help));
+    }
+    None
+}
+
+fn late(
+    typed: &Typed<'_>,
+    op: &Op<'_>,
+    late: &Late<'_>,
+    from: Ref,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<LateParam> {
+    if let Some(finding) = not_late(op, late) {
+        findings.push(finding);
         return None;
     }
+    let param = late.param.value.as_str();
     let value = typed.value(from);
     let ValueType::Scalars { count, names } = &value else {
         let message = format!(
@@ -344,7 +363,7 @@ fn late(
 }
 
 /// An operation's own refusal, at the place it is about.
-fn refusal(op: &Op<'_>, error: &OpError, images: &[ImageType]) -> Diagnostic {
+pub(crate) fn refusal(op: &Op<'_>, error: &OpError, images: &[ImageType]) -> Diagnostic {
     let argument = |name: &str| {
         let mut arguments = op.used.arguments.iter();
         arguments.find(|(param, _)| param.value == name)

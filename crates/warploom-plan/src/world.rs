@@ -86,6 +86,12 @@ impl World {
     }
 }
 
+/// Cards by name as people count them: `gpu2` before `gpu10`.
+pub(crate) fn order(name: &str) -> (&str, u64, &str) {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (stem, name[stem.len()..].parse().unwrap_or(0), name)
+}
+
 /// What was measured of a face, or what such a device is taken for.
 pub(crate) fn speed(info: &DeviceInfo, options: &Options) -> (Speed, bool) {
     if let Some(speed) = options.calibration.get(&info.id.to_string()) {

@@ -74,10 +74,19 @@ struct Drafting<'a, 'p> {
 pub(crate) struct Rules<'a> {
     /// Values may not travel through the host between steps.
     pub(crate) no_host_copy: bool,
-    /// Devices work on tiles of at most this many bytes.
-    pub(crate) tiles: Option<u64>,
+    /// Devices work on tiles.
+    pub(crate) tiles: Option<Room>,
     /// What runs on the processor because of that.
     pub(crate) moved: &'a [Moved],
+}
+
+/// How large tiles may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// As large as this many bytes allow.
+    Within(u64),
+    /// As small as they can be.
+    Least,
 }
 
 /// Makes the draft of graphs whose operations are on these faces.
@@ -232,7 +241,7 @@ impl Drafting<'_, '_> {
     }
 
     /// Runs segment after segment; false when not even the smallest tile of one fits.
-    fn work(&mut self, segments: &[Segment], tiles: Option<u64>) -> bool {
+    fn work(&mut self, segments: &[Segment], tiles: Option<Room>) -> bool {
         self.arrive();
         segments.iter().all(|segment| match tiles {
             Some(room) if self.spot(segment.face).1 != HOST => self.run_tiled(segment, room),

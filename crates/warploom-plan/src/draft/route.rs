@@ -97,7 +97,12 @@ impl Drafting<'_, '_> {
                 to.1,
                 self.kinds[&of].bytes()
             );
-            let finding = Diagnostic::error(Problem::HostCopy, message).step(name);
+            let place = match of {
+                Ref::Op(at) => self.graph.ops[at].step.place(),
+                _ => None,
+            };
+            let finding = Diagnostic::error(Problem::HostCopy, message);
+            let finding = finding.step(name).at(place);
             let help = "put both steps on one backend, or remove `strict = \"no-host-copy\"`";
             self.refused.push(finding.help(help));
         }

@@ -1,14 +1,15 @@
 //! Operations at work: whole images on one face, or tiles of them.
 
-use warploom_core::{Bytes, DType};
+use warploom_core::DType;
 use warploom_kernels::op::Backends;
 
-use super::{Drafting, in_pairs};
+use super::{Drafting, Room, in_pairs};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::plan::{Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Role, Tiles};
 use crate::pool::{ALIGN, Spot};
 use crate::resolve::Ref;
 use crate::segment::Segment;
+use crate::target::listed;
 use crate::tile::{Tiling, tile};
 use crate::typed::AskedBy;
 use crate::world::speed;
@@ -82,38 +83,40 @@ impl Drafting<'_, '_> {
                 "{} of the step with `{name}` runs on the host, with copies there and back",
                 detours.join(" and ")
             );
-            let finding = Diagnostic::error(Problem::HostCopy, message).step(name);
+            let first = segment.ops.first();
+            let place = first.and_then(|at| self.graph.ops[*at].step.place());
+            let finding = Diagnostic::error(Problem::HostCopy, message);
+            let finding = finding.step(name).at(place);
             let help = "run this step on the processor, or remove `strict = \"no-host-copy\"`";
             self.refused.push(finding.help(help));
         }
     }
 
-    /// As [`Drafting::run`], tile by tile, on images that stay in host memory; false when not even
-    /// the smallest tile fits.
-    pub(super) fn run_tiled(&mut self, segment: &Segment, room: u64) -> bool {
+    /// As [`Drafting::run`], tile by tile, on images that stay in host memory; false when no tile
+    /// fits.
+    pub(super) fn run_tiled(&mut self, segment: &Segment, room: Room) -> bool {
         let (spot, host) = (self.spot(segment.face), self.host_spot());
         let info = self.info(segment.face).clone();
         let (speed, _) = speed(&info, self.options);
-        let tiling = match tile(self.graph, segment, &info, &speed.machine, room, ALIGN) {
-            Ok(tiling) => tiling,
-            Err(smallest) => {
-                let names: Vec<&str> = segment
-                    .ops
-                    .iter()
-                    .map(|at| self.graph.name(Ref::Op(*at)))
-                    .collect();
-                let message = format!(
-                    "not even a tile of one pixel of {} fits: {} needed of {}, {} may be used",
-                    names.join(", "),
-                    Bytes(smallest),
-                    spot.1,
-                    Bytes(room)
-                );
-                let finding = Diagnostic::error(Problem::DoesNotFit, message);
-                let help = format!("a budget of {} would do", Bytes(smallest));
-                self.refused.push(finding.help(help));
-                return false;
-            }
+        let tiled = |room| tile(self.graph, segment, &info, &speed.machine, room, ALIGN);
+        let tiling = match room {
+            Room::Within(room) => tiled(room),
+            // Asked for a tile of nothing, it says how small they can be.
+            Room::Least => tiled(0).or_else(tiled),
+        };
+        let Ok(tiling) = tiling else {
+            let names = segment.ops.iter().map(|at| self.graph.name(Ref::Op(*at)));
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            let message = format!(
+                "no tile of {} is small enough for {}",
+                listed(&names),
+                info.id
+            );
+            let first = segment.ops.first();
+            let place = first.and_then(|at| self.graph.ops[*at].step.place());
+            let finding = Diagnostic::error(Problem::Unable, message).at(place);
+            self.refused.push(finding.help("run it on another device"));
+            return false;
         };
         self.strict(segment, &tiling.detours);
         for read in &segment.reads {

@@ -61,6 +61,32 @@ fn c35_a_gpu_step_without_gpus_is_refused_with_every_backend_s_reason() {
     insta::assert_snapshot!(refusal[0]);
 }
 
+#[rstest]
+#[case::by_name("gpu0")]
+#[case::by_face("cuda:0")]
+fn c35_so_is_a_card_by_name_where_there_is_none(#[case] device: &str) {
+    let pipeline = Pipeline::new("p").step(smooth("a").device(device));
+    let status = machine([cpu()]);
+    let refusal = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap_err();
+    assert_eq!(codes(&refusal), ["WL0324"]);
+    for backend in ["cuda", "opencl", "wgpu"] {
+        let why = format!("`{backend}`: ");
+        let told = refusal[0].notes.iter().any(|note| note.starts_with(&why));
+        assert!(told, "{}", refusal[0]);
+    }
+    if device == "gpu0" {
+        insta::assert_snapshot!(refusal[0]);
+    }
+}
+
+#[test]
+fn c35_where_there_is_no_device_at_all_nothing_is_offered_instead() {
+    let pipeline = Pipeline::new("p").step(smooth("a").memory("cupy"));
+    let status = machine([]);
+    let refusal = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap_err();
+    insta::assert_snapshot!(refusal[0]);
+}
+
 #[test]
 fn c36_first_takes_the_first_and_mixed_steps_share_it() {
     let pipeline = Pipeline::new("p")
@@ -229,6 +255,7 @@ fn c42_c43_pipelines_spread_by_capacity_unless_first_is_asked_for() {
         }
         counts
     };
+    // Two fit on each at a time; who comes third waits for a lease there.
     assert_eq!(place(Policy::Spread), [3, 3, 2, 2]);
     assert_eq!(place(Policy::First), [10]);
 }
@@ -382,4 +409,66 @@ fn fit_takes_the_card_with_the_most_room() {
     options.placement = Some(Policy::Fit);
     let plan = compile(&pipeline, &plane(), Some(&status), &options).unwrap();
     assert_eq!(plan.device.faces, ["cuda:1"]);
+}
+
+#[test]
+fn a_face_that_is_named_is_the_one_that_is_used() {
+    let status = machine([cpu(), cuda(0, GIB), opencl(0, 0, GIB)]);
+    let pipeline = Pipeline::new("p").step(smooth("a"));
+    let on = |devices: &[&str]| {
+        let mut options = Options::default();
+        options.devices = devices.iter().map(|name| (*name).to_owned()).collect();
+        compile(&pipeline, &plane(), Some(&status), &options)
+            .unwrap()
+            .device
+            .faces
+    };
+    assert_eq!(on(&[]), ["cuda:0"]);
+    assert_eq!(on(&["gpu0"]), ["cuda:0"]);
+    assert_eq!(on(&["opencl:0"]), ["opencl:0"]);
+    assert_eq!(on(&["opencl:0", "cuda:0"]), ["cuda:0"]);
+    // In tiles as well.
+    let large = Sources::stack(DType::F32, 64, 2048, 2048);
+    let mut options = Options::default();
+    options.devices = vec!["opencl:0".to_owned()];
+    let plan = compile(&pipeline, &large, Some(&status), &options).unwrap();
+    assert_eq!(faces(&plan), [("a".into(), "opencl:0".into())]);
+    assert!(plan.summary().contains("tiles"), "{}", plan.summary());
+}
+
+#[test]
+fn a_step_may_not_use_a_face_that_was_not_named() {
+    let status = machine([cpu(), cuda(0, GIB), opencl(0, 0, GIB), cuda(1, GIB)]);
+    let mut pipeline = Pipeline::new("p")
+        .step(smooth("a").backend("cuda"))
+        .step(smooth("b").backend("opencl"));
+    let mut options = Options::default();
+    options.devices = vec!["opencl:0".to_owned()];
+    let refusal = compile(&pipeline, &plane(), Some(&status), &options).unwrap_err();
+    assert_eq!(codes(&refusal), ["WL0327"]);
+    // Nor where steps may be on several cards.
+    pipeline.spread_steps = true;
+    let refusal = compile(&pipeline, &plane(), Some(&status), &options).unwrap_err();
+    assert_eq!(codes(&refusal), ["WL0322"]);
+    options.devices.push("gpu1".to_owned());
+    let plan = compile(&pipeline, &plane(), Some(&status), &options).unwrap();
+    let expected = [("a", "cuda:1"), ("b", "opencl:0")];
+    let expected = expected.map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(faces(&plan), expected);
+}
+
+#[rstest]
+#[case(Policy::First)]
+#[case(Policy::Spread)]
+#[case(Policy::Fit)]
+#[case(Policy::Cost)]
+fn cards_that_are_alike_are_taken_as_people_count_them(#[case] policy: Policy) {
+    // Twelve cards, of which the ones before the third are too small for anything.
+    let cards = (0..12).map(|at| cuda(at, if at < 2 { 1 } else { GIB }));
+    let status = machine(std::iter::once(cpu()).chain(cards));
+    let pipeline = Pipeline::new("p").step(smooth("a").backend("cuda"));
+    let mut options = Options::default();
+    options.placement = Some(policy);
+    let plan = compile(&pipeline, &plane(), Some(&status), &options).unwrap();
+    assert_eq!(plan.device.name, "gpu2");
 }

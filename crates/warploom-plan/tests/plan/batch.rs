@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use warploom_core::DType;
 use warploom_plan::batch::{Work, bound, compile_batch, deal};
-use warploom_plan::pipeline::{OpUse, Step};
+use warploom_plan::pipeline::{OpUse, Policy, Step};
 use warploom_plan::{Options, Pipeline, Sources};
 
-use crate::machine::{GIB, cpu, cuda, machine};
+use crate::machine::{GIB, cpu, cuda, machine, opencl};
 
 /// Kinds of work whose cost differs by card in two ways: cards are fast or slow, and suited or not.
 fn batches() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<usize>)> {
@@ -40,6 +40,129 @@ proptest! {
             prop_assert_eq!(given, *count, "every record is somewhere, once");
         }
     }
+}
+
+/// The end of the best way to deal these pieces, found by trying all.
+fn best_of_all(costs: &[Vec<f64>], pieces: &[usize]) -> f64 {
+    let cards = costs[0].len();
+    let ways = (0..cards.pow(u32::try_from(pieces.len()).unwrap())).map(|mut way| {
+        let mut loads = vec![0.0_f64; cards];
+        for kind in pieces {
+            loads[way % cards] += costs[*kind][way % cards];
+            way /= cards;
+        }
+        loads.into_iter().fold(0.0, f64::max)
+    });
+    ways.fold(f64::INFINITY, f64::min)
+}
+
+/// Few pieces, no two of them alike, on cards that are not alike.
+fn handfuls() -> impl Strategy<Value = Vec<Vec<f64>>> {
+    (2..4_usize, 1..8_usize).prop_flat_map(|(cards, kinds)| {
+        let costs = proptest::collection::vec(1.0..20.0_f64, cards);
+        proptest::collection::vec(costs, kinds)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_few_unequal_pieces_end_within_a_tenth_of_the_best_way(costs in handfuls()) {
+        let pieces: Vec<usize> = (0..costs.len()).collect();
+        let best = best_of_all(&costs, &pieces);
+        let dealt = deal(&costs, &vec![1; costs.len()]);
+        prop_assert!(dealt.makespan <= best * 1.10, "{} of {best}", dealt.makespan);
+        let least = bound(&costs, &vec![1; costs.len()]);
+        prop_assert!(least <= best * (1.0 + 1e-9), "a bound of {least} that {best} beats");
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// More than are tried in every way: some of one kind, and a single one of others.
+    #[test]
+    fn some_unequal_pieces_end_within_a_tenth_of_what_is_possible(
+        costs in handfuls(),
+        many in 20..60_usize,
+    ) {
+        let mut counts = vec![1; costs.len()];
+        counts[0] = many;
+        let dealt = deal(&costs, &counts);
+        let least = bound(&costs, &counts);
+        // The longest piece may have to begin when all others are done.
+        let piece = costs.iter().flatten().copied().fold(0.0, f64::max);
+        prop_assert!(dealt.makespan <= (least * 1.10).max(least + piece), "{} of {least}", dealt.makespan);
+    }
+}
+
+fn one_kind<'a>(pipeline: &'a Pipeline, sources: &'a Sources) -> [Work<'a>; 1] {
+    [Work {
+        pipeline,
+        sources,
+        records: 8,
+    }]
+}
+
+#[test]
+fn work_for_the_processor_is_dealt_to_it_where_gpus_are() {
+    let status = machine([cpu(), cuda(0, GIB), cuda(1, GIB)]);
+    let sources = Sources::plane(DType::U16, 64, 64);
+    let sqrt = || Step::new("a", OpUse::new("sqrt"));
+    let li = Step::new("a", OpUse::new("threshold_li"));
+    for step in [sqrt().backend("cpu"), sqrt().memory("numpy"), li] {
+        let pipeline = Pipeline::new("p").step(step);
+        let work = one_kind(&pipeline, &sources);
+        let batch = compile_batch(&work, Some(&status), &Options::default()).unwrap();
+        let cards: Vec<&String> = batch.shares.keys().collect();
+        assert_eq!(cards, ["cpu"]);
+    }
+}
+
+#[test]
+fn cost_lets_the_processor_help_and_its_share_is_what_it_is_worth() {
+    let status = machine([cpu(), cuda(0, GIB)]);
+    let sources = Sources::plane(DType::F32, 8, 8);
+    let mut pipeline = Pipeline::new("p").step(Step::new("a", OpUse::new("sqrt")));
+    let share = |pipeline: &Pipeline| {
+        let work = one_kind(pipeline, &sources);
+        let batch = compile_batch(&work, Some(&status), &Options::default()).unwrap();
+        batch.shares.get("cpu").map_or(0, |share| share.records[&0])
+    };
+    assert_eq!(share(&pipeline), 0);
+    pipeline.placement = Some(Policy::Cost);
+    assert!(share(&pipeline) > 0);
+}
+
+#[test]
+fn two_faces_of_one_card_are_one_card() {
+    let status = machine([cpu(), cuda(0, GIB), opencl(0, 0, GIB), cuda(1, GIB)]);
+    let sources = Sources::plane(DType::U16, 64, 64);
+    let pipeline = Pipeline::new("p").step(Step::new("a", OpUse::new("sqrt")));
+    let mut options = Options::default();
+    options.devices = ["opencl:0", "cuda:0", "gpu1"].map(str::to_owned).to_vec();
+    let work = one_kind(&pipeline, &sources);
+    let batch = compile_batch(&work, Some(&status), &options).unwrap();
+    let faces = batch.plans[0].values().map(|plan| &plan.device.faces);
+    assert_eq!(faces.collect::<Vec<_>>(), [&["cuda:0"], &["cuda:1"]]);
+}
+
+#[test]
+fn every_card_that_is_too_small_is_named() {
+    let status = machine([cpu(), cuda(0, 1 << 20), cuda(1, 2 << 20)]);
+    let mut pipeline = Pipeline::new("p").step(Step::new("a", OpUse::new("sqrt")));
+    pipeline.no_host_copy = true;
+    let sources = Sources::plane(DType::F32, 1024, 1024);
+    let work = one_kind(&pipeline, &sources);
+    let refusal = compile_batch(&work, Some(&status), &Options::default()).unwrap_err();
+    let said: Vec<String> = refusal.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].contains("gpu0") && said[1].contains("gpu1"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use warploom_core::DType;
+use warploom_core::{Bytes, DType, Status};
 use warploom_kernels::program::{Lifetime, lay_out};
 use warploom_plan::pipeline::{OpUse, Step};
 use warploom_plan::plan::{PlanStep, Pool};
@@ -35,27 +35,30 @@ fn check(plan: &ExecutionPlan) {
 /// A pipeline of random steps, each reading what any earlier one gave, on either side.
 fn pipelines() -> impl Strategy<Value = Pipeline> {
     let step = (any::<u16>(), any::<u16>(), 0..5_usize, any::<bool>());
-    proptest::collection::vec(step, 1..24).prop_map(|steps| {
-        let mut pipeline = Pipeline::new("random");
-        for (at, (first, second, op, gpu)) in steps.into_iter().enumerate() {
-            let name = |pick: u16| match usize::from(pick) % (at + 1) {
-                0 => "image".to_owned(),
-                n => format!("s{}", n - 1),
-            };
-            let (op, inputs) = match op {
-                0 => (OpUse::new("sqrt"), vec![name(first)]),
-                1 => (OpUse::new("gaussian").with("sigma", 1.5), vec![name(first)]),
-                2 => (OpUse::new("cast").with("type", "u8"), vec![name(first)]),
-                3 => (OpUse::new("label_box"), vec![name(first)]),
-                _ => (OpUse::new("add_images"), vec![name(first), name(second)]),
-            };
-            let reads = inputs.iter().map(String::as_str);
-            let step = Step::new(&format!("s{at}"), op).reads(reads);
-            let step = step.backend(if gpu { "cuda" } else { "cpu" });
-            pipeline = pipeline.step(step);
-        }
-        pipeline
-    })
+    proptest::collection::vec(step, 1..24).prop_map(random)
+}
+
+/// What two picks among earlier values and an operation make of each step, on the card or not.
+fn random(steps: Vec<(u16, u16, usize, bool)>) -> Pipeline {
+    let mut pipeline = Pipeline::new("random");
+    for (at, (first, second, op, gpu)) in steps.into_iter().enumerate() {
+        let name = |pick: u16| match usize::from(pick) % (at + 1) {
+            0 => "image".to_owned(),
+            n => format!("s{}", n - 1),
+        };
+        let (op, inputs) = match op {
+            0 => (OpUse::new("sqrt"), vec![name(first)]),
+            1 => (OpUse::new("gaussian").with("sigma", 1.5), vec![name(first)]),
+            2 => (OpUse::new("cast").with("type", "u8"), vec![name(first)]),
+            3 => (OpUse::new("label_box"), vec![name(first)]),
+            _ => (OpUse::new("add_images"), vec![name(first), name(second)]),
+        };
+        let reads = inputs.iter().map(String::as_str);
+        let step = Step::new(&format!("s{at}"), op).reads(reads);
+        let step = step.backend(if gpu { "cuda" } else { "cpu" });
+        pipeline = pipeline.step(step);
+    }
+    pipeline
 }
 
 proptest! {
@@ -109,6 +112,134 @@ fn a_smaller_budget_means_fewer_records_in_flight_then_tiles_then_a_refusal() {
     check(&tiled);
     let refusal = with(64).unwrap_err();
     assert_eq!(refusal[0].code.to_string(), "WL0331");
+}
+
+/// What a refusal advises is true: each way out is taken, and is one.
+struct Advised {
+    budgets: usize,
+    least: usize,
+    depths: usize,
+    tiles: usize,
+    hopeless: usize,
+}
+
+impl Advised {
+    fn follow(&mut self, pipeline: &Pipeline, options: &Options, status: &Status, help: &str) {
+        let sources = Sources::plane(DType::F32, 24, 32);
+        let fits = |pipeline: &Pipeline, options: &Options| {
+            compile(pipeline, &sources, Some(status), options).is_ok()
+        };
+        if let Some((_, rest)) = help.split_once("a budget of ") {
+            let (number, rest) = rest.split_once(" would do").unwrap();
+            let mut with = options.clone();
+            let advised: Bytes = number.parse().unwrap();
+            with.budget = Some(advised.0);
+            assert!(fits(pipeline, &with), "{help}");
+            self.budgets += 1;
+            let least = if rest.contains("no less") {
+                Some(advised.0)
+            } else {
+                let least = rest.strip_prefix(", ");
+                least.map(|rest| rest.split_once(' ').unwrap().0.parse().unwrap())
+            };
+            if let Some(least) = least {
+                with.budget = Some(least);
+                assert!(fits(pipeline, &with), "{help}");
+                with.budget = Some(least - 1);
+                assert!(!fits(pipeline, &with), "one byte less does too: {help}");
+                self.least += 1;
+            }
+        }
+        if let Some((_, rest)) = help.split_once("`--depth ") {
+            let mut with = options.clone();
+            with.depth = Some(rest.split_once('`').unwrap().0.parse().unwrap());
+            assert!(fits(pipeline, &with), "{help}");
+            self.depths += 1;
+        }
+        if help.contains("it runs in tiles") {
+            let (mut pipeline, mut with) = (pipeline.clone(), options.clone());
+            if help.contains("`--depth`") {
+                with.depth = None;
+            }
+            if help.contains("`strict") {
+                pipeline.no_host_copy = false;
+            }
+            assert!(fits(&pipeline, &with), "{help}");
+            self.tiles += 1;
+        }
+        if help.contains("no budget will do") {
+            let mut with = options.clone();
+            with.budget = None;
+            assert!(!fits(pipeline, &with), "{help}");
+            self.hopeless += 1;
+        }
+    }
+}
+
+#[test]
+fn what_a_refusal_advises_is_true() {
+    let mut runner = TestRunner::deterministic();
+    let step = (any::<u16>(), any::<u16>(), 0..5_usize, 0..5_u8);
+    let steps = proptest::collection::vec(step, 1..6);
+    let budget = prop_oneof![1..4096_u64, 4096..25_000_u64];
+    let depth = prop_oneof![2 => Just(None), 1 => (1..5_u32).prop_map(Some)];
+    let memory = prop_oneof![2 => Just(GIB), 1 => 1_500..20_000_u64];
+    let cases = (steps, budget, depth, memory, 0..4_u8);
+    let mut advised = Advised {
+        budgets: 0,
+        least: 0,
+        depths: 0,
+        tiles: 0,
+        hopeless: 0,
+    };
+    for _ in 0..60 {
+        let (steps, budget, depth, memory, strict) = cases.new_tree(&mut runner).unwrap().current();
+        let steps = steps.into_iter().map(|(a, b, op, gpu)| (a, b, op, gpu > 0));
+        let mut pipeline = random(steps.collect());
+        pipeline.no_host_copy = strict == 0;
+        let status = machine([cpu(), cuda(0, memory)]);
+        let mut options = Options::default();
+        (options.budget, options.depth) = (Some(budget), depth);
+        let sources = Sources::plane(DType::F32, 24, 32);
+        let Err(refusal) = compile(&pipeline, &sources, Some(&status), &options) else {
+            continue;
+        };
+        for finding in refusal {
+            if finding.code.to_string() == "WL0331" {
+                let help = finding.help.unwrap();
+                advised.follow(&pipeline, &options, &status, &help);
+            }
+        }
+    }
+    let Advised {
+        budgets,
+        least,
+        depths,
+        tiles,
+        hopeless,
+    } = advised;
+    // Each was advised often enough to say something.
+    for count in [budgets, least, depths, tiles, hopeless] {
+        assert!(
+            count >= 2,
+            "{:?}",
+            [budgets, least, depths, tiles, hopeless]
+        );
+    }
+}
+
+#[test]
+fn a_device_that_gives_little_in_one_piece_runs_tiles() {
+    let mut card = opencl(0, 0, GIB);
+    card.limits.max_alloc = GIB / 4;
+    let status = machine([cpu(), card]);
+    let pipeline = Pipeline::new("p").step(Step::new("a", OpUse::new("sqrt")));
+    let sources = Sources::stack(DType::F32, 64, 2048, 2048);
+    let plan = compile(&pipeline, &sources, Some(&status), &Options::default()).unwrap();
+    check(&plan);
+    let mut pools = plan.memory.pools.iter();
+    let pool = pools.find(|pool| pool.memory == "opencl.device").unwrap();
+    assert!(pool.slot <= GIB / 4, "{}", pool.slot);
 }
 
 #[test]

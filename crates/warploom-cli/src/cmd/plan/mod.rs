@@ -1,5 +1,6 @@
 //! `warploom plan` and `warploom check`: everything that can be decided before anything runs.
 
+mod check;
 mod records;
 
 use std::io::IsTerminal as _;
@@ -8,9 +9,7 @@ use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
-use warploom::plan::{
-    Diagnostic, ExecutionPlan, Options, Pipeline, Severity, Sources, compile, language,
-};
+use warploom::plan::{Diagnostic, ExecutionPlan, Options, Pipeline, Severity, Sources, compile};
 use warploom::{Bytes, Registry};
 
 use crate::args;
@@ -18,6 +17,8 @@ use crate::calibration;
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
+
+pub(crate) use check::check;
 
 /// The same with the types of constants, whose files are beside the pipeline's.
 fn with_constants(sources: Sources, pipeline: &Pipeline, path: &Path) -> Result<Sources, Problem> {
@@ -53,42 +54,6 @@ pub(crate) fn plan(args: &args::Plan, environment: &Environment) -> ExitCode {
         Ok((source, Err(findings))) => refuse(&source, &findings, args.json),
         Err(problem) => report::print(&problem),
     }
-}
-
-/// Only whether the file makes sense: by itself, and, when records are described, with them.
-pub(crate) fn check(args: &args::Check) -> ExitCode {
-    if args.schema {
-        return output::json(&language::schema());
-    }
-    let mut worst = ExitCode::SUCCESS;
-    for path in &args.files {
-        let source = match read(path) {
-            Ok(source) => source,
-            Err(problem) => return report::print(&problem),
-        };
-        let result = Pipeline::from_toml(&source.text).and_then(|pipeline| {
-            // Without records every type is open; names and fields are not.
-            match &args.record {
-                Some(record) => {
-                    let sources = records::described(record);
-                    let sources = sources.and_then(|it| with_constants(it, &pipeline, path));
-                    let sources = sources.map_err(|problem| vec![note(&problem)])?;
-                    compile(&pipeline, &sources, None, &Options::default()).map(drop)
-                }
-                None => Ok(()),
-            }
-        });
-        match result {
-            Ok(()) if args.json => worst = output::json(&Vec::<Diagnostic>::new()),
-            Ok(()) => remark(format_args!("{}: ok", source.path)),
-            Err(findings) => worst = refuse(&source, &findings, args.json),
-        }
-    }
-    worst
-}
-
-fn note(problem: &Problem) -> Diagnostic {
-    Diagnostic::error(warploom::plan::Problem::RecordMismatch, problem.to_string())
 }
 
 type Compiled = Result<ExecutionPlan, Vec<Diagnostic>>;
@@ -148,29 +113,33 @@ pub(crate) fn read(path: &Path) -> Result<Source, Problem> {
     })
 }
 
+/// A finding for programs: with its file, line and column.
+#[derive(Serialize)]
+struct Answer<'f> {
+    file: &'f str,
+    line: Option<usize>,
+    column: Option<usize>,
+    #[serde(flatten)]
+    finding: &'f Diagnostic,
+}
+
+impl<'f> Answer<'f> {
+    fn of(source: &'f Source, finding: &'f Diagnostic) -> Self {
+        let at = finding.place.map(|place| place.line_column(&source.text));
+        Self {
+            file: &source.path,
+            line: at.map(|(line, _)| line),
+            column: at.map(|(_, column)| column),
+            finding,
+        }
+    }
+}
+
 /// What is wrong, at its place in the file; exit code 2.
 pub(crate) fn refuse(source: &Source, findings: &[Diagnostic], json: bool) -> ExitCode {
     if json {
-        #[derive(Serialize)]
-        struct Answer<'f> {
-            file: &'f str,
-            line: Option<usize>,
-            column: Option<usize>,
-            #[serde(flatten)]
-            finding: &'f Diagnostic,
-        }
-        let answers: Vec<Answer<'_>> = findings
-            .iter()
-            .map(|finding| {
-                let at = finding.place.map(|place| place.line_column(&source.text));
-                Answer {
-                    file: &source.path,
-                    line: at.map(|(line, _)| line),
-                    column: at.map(|(_, column)| column),
-                    finding,
-                }
-            })
-            .collect();
+        let answers = findings.iter().map(|finding| Answer::of(source, finding));
+        let answers: Vec<Answer<'_>> = answers.collect();
         // Whether anybody read it or not, the file is refused.
         let _ = output::json(&answers);
     } else {

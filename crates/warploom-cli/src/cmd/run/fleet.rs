@@ -2,23 +2,27 @@
 
 use warploom::Status;
 use warploom::fleet::Program;
+use warploom::plan::{ExecutionPlan, Options};
+use warploom::run::Job;
 use warploom::run::many::{Crew, Split};
 
 use crate::args;
 use crate::report::Problem;
 
 /// The workers that were asked for; none where one device in this process does.
-pub(super) fn crew(args: &args::Run, status: &Status) -> Result<Option<Crew>, Problem> {
+pub(super) fn crew(
+    args: &args::Run,
+    status: &Status,
+    job: &Job,
+    options: &Options,
+) -> Result<Option<Crew>, Problem> {
     if args.devices.is_empty() {
         return Ok(None);
     }
     let mut names = Vec::new();
     for name in &args.devices {
         if name == "all" {
-            names.extend(status.gpus().map(|card| card.name.clone()));
-            if names.is_empty() {
-                names.push("cpu".to_owned());
-            }
+            names.extend(all(status, job, options));
         } else {
             status.device(name)?;
             names.push(name.clone());
@@ -33,4 +37,18 @@ pub(super) fn crew(args: &args::Run, status: &Status) -> Result<Option<Crew>, Pr
         args::Split::Ceil => Split::Ceil,
     };
     Ok(Some(crew))
+}
+
+/// Every GPU, or the processor where there is none, and where all steps ask for it or need it.
+fn all(status: &Status, job: &Job, options: &Options) -> Vec<String> {
+    let gpus: Vec<String> = status.gpus().map(|card| card.name.clone()).collect();
+    let mut only = options.clone();
+    only.devices.clone_from(&gpus);
+    let on_cpu = |plan: ExecutionPlan| plan.device.name == "cpu";
+    let refused = !gpus.is_empty() && job.plan(status, &only).is_err();
+    if gpus.is_empty() || (refused && job.plan(status, options).is_ok_and(on_cpu)) {
+        vec!["cpu".to_owned()]
+    } else {
+        gpus
+    }
 }

@@ -87,7 +87,7 @@ fn work(
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));
     }
-    let crew = fleet::crew(args, &status)?;
+    let crew = fleet::crew(args, &status, &job, &settings.plan)?;
     let bar = Arc::clone(&progress);
     interrupt::watch(&cancel, move || bar.interrupted())?;
     let title = args.output.display().to_string();

@@ -1,0 +1,241 @@
+//! Records that do not fit: in tiles if that can be, or else what would help.
+
+use warploom_core::{BackendId, Bytes};
+
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::draft::{Draft, Room, Rules, draft};
+use crate::fit::{Lacking, Unfit};
+use crate::place::{Placing, Tried};
+use crate::plan::PlanStep;
+use crate::target::listed;
+
+/// Why a card does not run whole records.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It is not about room.
+    Findings(Vec<Diagnostic>),
+    /// It is.
+    Unfit(Unfit),
+}
+
+/// Why a card does not run tiles either.
+enum NoTiles {
+    /// They are no way out, for this reason.
+    Never(String),
+    /// A draft of the smallest tiles that there are does not fit.
+    Unfit(Box<Draft>, Unfit),
+}
+
+/// A budget that would do.
+struct Enough {
+    bytes: u64,
+    /// Would no smaller one?
+    least: bool,
+}
+
+impl Placing<'_, '_> {
+    /// The same pipeline on tiles, where whole records do not fit; what looks at whole images then
+    /// runs on the processor.
+    ///
+    /// # Errors
+    /// Why neither can be, and what would help.
+    pub(crate) fn tiled(
+        &self,
+        card: usize,
+        home: BackendId,
+        whole: Refusal,
+    ) -> Result<Tried, Vec<Diagnostic>> {
+        let unfit = match whole {
+            Refusal::Findings(findings) => return Err(findings),
+            Refusal::Unfit(unfit) => unfit,
+        };
+        let hindrance = self.hindrance(home);
+        let (note, instead) = match (hindrance, self.on_tiles(card, home)) {
+            (None, Ok(fits)) => return Ok(fits),
+            (None, Err(NoTiles::Unfit(draft, small))) => {
+                let refusal = self.tiles_too_large(card, &unfit, &draft, small);
+                return Err(vec![refusal]);
+            }
+            (None, Err(NoTiles::Never(why))) => (why, None),
+            (Some(why), Ok(_)) => {
+                let forbidden = self.against_tiles().join(" and without ");
+                let instead = format!("without {forbidden} it runs in tiles");
+                (why.to_owned(), Some(instead))
+            }
+            (Some(why), Err(_)) => (why.to_owned(), None),
+        };
+        let refusal = match unfit {
+            Unfit::Piece(finding) => match instead {
+                Some(help) => finding.help(help),
+                None => *finding,
+            },
+            Unfit::Bytes(lacking) => {
+                let enough = (lacking.card == card).then_some(Enough {
+                    bytes: lacking.needed,
+                    least: true,
+                });
+                let help = self.help(card, &lacking, enough);
+                let help = match instead {
+                    Some(instead) => format!("{instead}; or else {help}"),
+                    None => help,
+                };
+                self.too_large(&lacking).note(note).help(help)
+            }
+        };
+        Err(vec![refusal])
+    }
+
+    /// The settings that rule tiles out: they are not records in flight, and they go to the host.
+    fn against_tiles(&self) -> Vec<&'static str> {
+        let depth = self.options.depth.map(|_| "`--depth`");
+        let strict = self.pipeline.no_host_copy;
+        let strict = strict.then_some("`strict = \"no-host-copy\"`");
+        depth.into_iter().chain(strict).collect()
+    }
+
+    /// The pipeline on tiles, as if nothing that was asked for ruled them out.
+    fn on_tiles(&self, card: usize, home: BackendId) -> Result<Tried, NoTiles> {
+        let never = |why: &str| NoTiles::Never(why.to_owned());
+        if home == BackendId::CPU {
+            return Err(never("tiles are for devices"));
+        }
+        let no_processor = || never("no tiles: they need the processor beside the card");
+        let host = self.processor().ok_or_else(no_processor)?;
+        let mut faces = self.faces(card, home).map_err(|_| no_processor())?;
+        let moved = self.make_room(&mut faces, host).map_err(NoTiles::Never)?;
+        let face = faces.iter().flatten().find(|face| **face != host);
+        let whole = || never("tiles cannot help: every operation looks at whole images");
+        let face = face.ok_or_else(whole)?;
+        let budget = self.budget(card, face.card).unwrap_or(u64::MAX);
+        let limits = &self.world.cards[face.card].faces[face.face].limits;
+        let budget = budget.min(limits.max_alloc);
+        // Two tiles in flight, so that copies of one overlap with work on the other. Programs of
+        // several segments stay loaded together, which may leave room for the smallest tiles only.
+        let rooms = [Room::Within(budget / 2), Room::Within(budget), Room::Least];
+        for room in rooms {
+            let rules = Rules {
+                no_host_copy: false,
+                tiles: Some(room),
+                moved: &moved,
+            };
+            let Ok(draft) = draft(self.world, self.options, self.graphs, &faces, rules) else {
+                continue;
+            };
+            let kept = (room == Room::Least).then(|| Box::new(draft.clone()));
+            match (self.fitted(card, draft, None), kept) {
+                (Ok((draft, depth)), _) => {
+                    return Ok(Tried {
+                        card,
+                        backend: home,
+                        draft,
+                        depth,
+                    });
+                }
+                (Err(unfit), Some(draft)) => return Err(NoTiles::Unfit(draft, unfit)),
+                (Err(_), None) => {}
+            }
+        }
+        Err(never("no tiles: no tile is small enough for the device"))
+    }
+
+    /// Tells that neither whole records nor the smallest tiles fit.
+    fn tiles_too_large(
+        &self,
+        card: usize,
+        whole: &Unfit,
+        draft: &Draft,
+        small: Unfit,
+    ) -> Diagnostic {
+        let lacking = match small {
+            Unfit::Piece(finding) => return *finding,
+            Unfit::Bytes(lacking) => lacking,
+        };
+        if lacking.card != card {
+            let help = self.help(card, &lacking, None);
+            return self.too_large(&lacking).help(help);
+        }
+        let steps = draft.variants.iter().flat_map(|variant| &variant.steps);
+        let tiled = steps.filter(|step| matches!(step, PlanStep::Tiled { .. }));
+        let tiled: Vec<&PlanStep> = tiled.collect();
+        let ops = tiled.iter().flat_map(|step| step.ops());
+        let names: Vec<String> = ops.map(|op| format!("`{}`", op.name)).collect();
+        let message = format!(
+            "not even the smallest tiles of {} fit: {} needed of {}, {} may be used",
+            listed(&names),
+            Bytes(lacking.needed),
+            lacking.memory,
+            Bytes(lacking.budget)
+        );
+        let place = tiled.first().and_then(|step| self.place_of(step));
+        let whole = match whole {
+            Unfit::Bytes(whole) if whole.card == card => Some(whole.needed),
+            _ => None,
+        };
+        let enough = Enough {
+            bytes: whole.map_or(lacking.needed, |whole| whole.min(lacking.needed)),
+            // Several segments may share what is there in more ways than are tried.
+            least: tiled.len() == 1,
+        };
+        let help = self.help(card, &lacking, Some(enough));
+        let finding = Diagnostic::error(Problem::DoesNotFit, message);
+        finding.at(place).help(help)
+    }
+
+    /// What would help where bytes are lacking.
+    fn help(&self, home: usize, lacking: &Lacking, enough: Option<Enough>) -> String {
+        if lacking.most > 0 {
+            return format!("`--depth {}` fits", lacking.most);
+        }
+        let name = &self.world.cards[lacking.card].name;
+        let smaller = "smaller images (`foreach = \"plane\"` where planes will do)";
+        let Some(Enough { bytes, least }) = enough.filter(|_| lacking.card == home) else {
+            return format!("no budget will do: free memory of {name}, or use {smaller}");
+        };
+        match self.there(home) {
+            Some(there) if there < bytes => format!(
+                "no budget will do, as {name} has {} to give: take a card that has {}, or {smaller}",
+                Bytes(there),
+                at_least(bytes)
+            ),
+            _ if least && bytes < 1024 => format!("a budget of {bytes} B would do, and no less"),
+            _ if least => format!(
+                "a budget of {} would do, {bytes} bytes at the least",
+                at_least(bytes)
+            ),
+            _ => format!("a budget of {} would do", at_least(bytes)),
+        }
+    }
+}
+
+/// A number of bytes for people that is never less than it is: shown in tenths of a unit, rounded up.
+fn at_least(bytes: u64) -> Bytes {
+    let mut unit = 1_u64;
+    while bytes / unit >= 1024 {
+        unit *= 1024;
+    }
+    if unit == 1 {
+        return Bytes(bytes);
+    }
+    let (bytes, unit) = (u128::from(bytes), u128::from(unit));
+    let tenths = (bytes * 10).div_ceil(unit);
+    Bytes(u64::try_from((tenths * unit).div_ceil(10)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_advised_is_enough_when_it_is_read_back() {
+        let (mut bytes, mut step) = (1_u64, 1_u64);
+        while bytes < 1 << 30 {
+            for bytes in [bytes, bytes - 1, bytes + 1, bytes * 1023, (bytes << 10) - 1] {
+                let read: Bytes = at_least(bytes).to_string().parse().unwrap();
+                assert!(read.0 >= bytes, "{bytes} was told as {}", at_least(bytes));
+                assert!(read.0 <= bytes + bytes / 9 + 1, "{bytes}: {}", read.0);
+            }
+            bytes += step;
+            step = bytes / 3 + 1;
+        }
+    }
+}

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use warploom_core::{Registry, Status};
 use warploom_io::records::RecordReader;
-use warploom_plan::pipeline::Math;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
-use warploom_sched::{RunError, StageError};
+use warploom_sched::RunError;
 
 use crate::attempt::attempt;
 use crate::course::{Course, Setting, Task};
@@ -17,6 +16,7 @@ use crate::error::RunFailure;
 use crate::folder::{About, AboutDevice, Ended, RunFolder};
 use crate::input::Input;
 use crate::journal::{Journal, Keeper};
+use crate::loads::loads;
 use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
@@ -99,7 +99,7 @@ impl Job {
     /// # Errors
     /// When it would be refused.
     pub fn preview(&self, registry: &Registry, settings: &Settings) -> Result<Preview, RunFailure> {
-        let plan = self.plan(&*registry.status()?, &settings.plan)?;
+        let plan = self.plan(&*registry.status()?, &busy(registry, settings))?;
         let tasks = self.tasks(&plan)?;
         let mut skipped = 0;
         if settings.resume && self.output.exists() {
@@ -151,7 +151,7 @@ impl Job {
     /// # Errors
     /// When the pipeline is refused, or devices or files that all records need are not there.
     pub fn run(&self, registry: &Registry, settings: &Settings) -> Result<Summary, RunFailure> {
-        let mut options = settings.plan.clone();
+        let mut options = busy(registry, settings);
         let status = registry.status()?;
         let mut plan = self.plan(&status, &options)?;
         let tasks = self.tasks(&plan)?;
@@ -293,55 +293,6 @@ impl Job {
         }
     }
 
-    /// Another plan for what is left, after a device failed.
-    fn instead(
-        &self,
-        plan: &ExecutionPlan,
-        options: &mut Options,
-        status: &Status,
-        settings: &Settings,
-        failure: &RunFailure,
-    ) -> Option<(ExecutionPlan, String)> {
-        let is_device = match failure {
-            RunFailure::Device(_)
-            | RunFailure::Registry(_)
-            | RunFailure::Broken(RunError::Start { .. } | RunError::Timeout { .. }) => true,
-            RunFailure::Broken(RunError::Stage { error, .. }) => {
-                matches!(**error, StageError::Device(_))
-            }
-            _ => false,
-        };
-        if !is_device || !settings.failover || plan.math != Math::Strict {
-            return None;
-        }
-        let used: Vec<&String> = plan.device.faces.iter().collect();
-        let allowed = |name: &str, card: &str| {
-            options.devices.is_empty()
-                || options
-                    .devices
-                    .iter()
-                    .any(|known| known == name || known == card)
-        };
-        let cards = status.survey.devices.iter();
-        let faces = cards.flat_map(|card| card.faces.iter().map(move |face| (face, &card.name)));
-        let rest: Vec<String> = faces
-            .map(|(face, card)| (face.id.to_string(), card))
-            .filter(|(face, card)| !used.contains(&face) && allowed(face, card))
-            .map(|(face, _)| face)
-            .collect();
-        if rest.is_empty() {
-            return None;
-        }
-        options.devices = rest;
-        let next = self.plan(status, options).ok()?;
-        let change = format!(
-            "{} was given up ({failure}); {} goes on",
-            plan.device.faces.join(", "),
-            next.device.faces.join(", ")
-        );
-        Some((next, change))
-    }
-
     pub(crate) fn summary(
         &self,
         plan: &ExecutionPlan,
@@ -413,4 +364,13 @@ pub(crate) fn done_before(course: &Course, journal: &Journal) -> Vec<usize> {
         }
     }
     done
+}
+
+/// What the compiler is told, and how busy cards are unless that was said.
+fn busy(registry: &Registry, settings: &Settings) -> Options {
+    let mut options = settings.plan.clone();
+    if options.loads.is_empty() {
+        options.loads = loads(registry);
+    }
+    options
 }

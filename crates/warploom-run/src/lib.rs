@@ -38,6 +38,7 @@ mod gathering;
 mod input;
 mod job;
 mod journal;
+mod loads;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 pub mod many;
 mod outcome;
@@ -52,6 +53,7 @@ mod stages;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 mod station;
 pub mod status;
+mod successor;
 mod tasks;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 mod tidings;
@@ -63,6 +65,7 @@ pub use error::{RecordFault, RunFailure};
 pub use input::{Input, kind, with_constants};
 pub use job::{Job, Preview};
 pub use journal::FOLDER;
+pub use loads::loads;
 pub use outcome::{DeviceNews, Done, Failure, News, Outcome, Summary};
 pub use settings::Settings;
 pub use warploom_watch::recording::Tally;

@@ -90,6 +90,7 @@ fn compiled(args: &args::Plan, environment: &Environment) -> Result<(Source, Com
     options.devices.clone_from(&args.devices);
     let known = calibration::known(environment, args.calibration.as_deref())?;
     options.calibration = known.speeds(&status.survey);
+    options.loads = warploom::run::loads(&registry);
     let plan = compile(&pipeline, &sources, Some(&status), &options);
     Ok((source, plan))
 }

@@ -111,7 +111,7 @@ impl Placing<'_, '_> {
         if self.world.cpu().is_none()
             && let (Some(op), Some(ask)) = (first, self.asks.iter().flatten().next())
         {
-            return self.nowhere(op.step, ask);
+            return nowhere(op.step, ask);
         }
         let message = format!(
             "every step asks for the processor or needs it, and only {} may be used",
@@ -135,28 +135,29 @@ impl Placing<'_, '_> {
         }
         finding.help("mend one of the above (`warploom detect` shows it)")
     }
+}
 
-    /// Tells that what one step asks for is on no card that may be used.
-    pub(crate) fn nowhere(&self, step: &Step, ask: &Ask) -> Diagnostic {
-        let place = ask.place.or_else(|| step.place());
-        let name = &step.name;
-        let (message, help) = match ask.backend {
-            Some(BackendId::CPU) => (
-                format!(
-                    "step `{name}` needs the processor, and the cpu backend is not in this build"
-                ),
-                "build with the `cpu` feature",
+/// Tells that what one step asks for is on no card that may be used.
+pub(crate) fn nowhere(step: &Step, ask: &Ask) -> Diagnostic {
+    let place = ask.place.or_else(|| step.place());
+    let name = &step.name;
+    let (message, help) = match ask.backend {
+        Some(BackendId::CPU) => (
+            format!("step `{name}` needs the processor, and the cpu backend is not in this build"),
+            "build with the `cpu` feature",
+        ),
+        Some(backend) => (
+            format!("step `{name}` asks for `{backend}`, which is on no card that may be used"),
+            "allow a card that has it with `--devices`",
+        ),
+        None => (
+            format!(
+                "step `{name}` is pinned to `{}`, which may not be used",
+                ask.card.as_deref().unwrap_or_default()
             ),
-            Some(backend) => (
-                format!("step `{name}` asks for `{backend}`, which is on no card that may be used"),
-                "allow a card that has it with `--devices`",
-            ),
-            None => (
-                format!("step `{name}` is pinned to a card that may not be used"),
-                "allow it with `--devices`",
-            ),
-        };
-        let finding = Diagnostic::error(Problem::MissingBackend, message);
-        finding.step(&name.value).at(place).help(help)
-    }
+            "allow it with `--devices`",
+        ),
+    };
+    let finding = Diagnostic::error(Problem::MissingBackend, message);
+    finding.step(&name.value).at(place).help(help)
 }

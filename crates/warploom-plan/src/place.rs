@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use warploom_core::{BackendId, DeviceId, Status};
 
+use crate::candidate::nowhere;
 use crate::diagnostic::{Diagnostic, merge};
 use crate::draft::{Draft, Rules, draft};
 use crate::options::Options;
@@ -166,7 +167,7 @@ impl Placing<'_, '_> {
         for (graph, asks) in self.graphs.iter().zip(self.asks) {
             let mut faces = Vec::new();
             for (op, ask) in graph.ops.iter().zip(asks) {
-                let face = one(ask).ok_or_else(|| Box::new(self.nowhere(op.step, ask)))?;
+                let face = one(ask).ok_or_else(|| Box::new(nowhere(op.step, ask)))?;
                 faces.push(face);
             }
             all.push(faces);

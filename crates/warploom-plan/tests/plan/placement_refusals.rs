@@ -73,6 +73,17 @@ fn a_face_that_may_not_be_used() {
 }
 
 #[test]
+fn of_several_cards_one_may_not_be_used() {
+    let spread = |a: &str, b: &str| {
+        format!("spread_steps = true\n{SQRT}{a}\n[[step]]\nname = \"b\"\nop = \"abs\"\n{b}")
+    };
+    let text = spread("backend = \"opencl\"", "backend = \"cuda\"");
+    insta::assert_snapshot!(refused(&text, Some(&two_cards()), &only(&["opencl:0"])));
+    let text = spread("device = \"gpu0\"", "device = \"gpu1\"");
+    insta::assert_snapshot!(refused(&text, Some(&two_cards()), &only(&["gpu0"])));
+}
+
+#[test]
 fn a_card_that_may_not_be_used() {
     let text = format!("{SQRT}device = \"gpu0\"");
     insta::assert_snapshot!(refused(&text, Some(&two_cards()), &only(&["gpu1"])));

@@ -180,7 +180,7 @@ impl Advised {
 fn what_a_refusal_advises_is_true() {
     let mut runner = TestRunner::deterministic();
     let step = (any::<u16>(), any::<u16>(), 0..5_usize, 0..5_u8);
-    let steps = proptest::collection::vec(step, 1..6);
+    let steps = proptest::collection::vec(step, 1..4);
     let budget = prop_oneof![1..4096_u64, 4096..25_000_u64];
     let depth = prop_oneof![2 => Just(None), 1 => (1..5_u32).prop_map(Some)];
     let memory = prop_oneof![2 => Just(GIB), 1 => 1_500..20_000_u64];
@@ -192,7 +192,7 @@ fn what_a_refusal_advises_is_true() {
         tiles: 0,
         hopeless: 0,
     };
-    for _ in 0..60 {
+    for _ in 0..40 {
         let (steps, budget, depth, memory, strict) = cases.new_tree(&mut runner).unwrap().current();
         let steps = steps.into_iter().map(|(a, b, op, gpu)| (a, b, op, gpu > 0));
         let mut pipeline = random(steps.collect());

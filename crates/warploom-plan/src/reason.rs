@@ -3,6 +3,7 @@
 use warploom_core::Bytes;
 use warploom_kernels::op::Backends;
 
+use crate::draft::Draft;
 use crate::pipeline::Policy;
 use crate::place::{Placing, Tried};
 use crate::plan::{PlanStep, Reason};
@@ -91,22 +92,7 @@ impl Placing<'_, '_> {
             .flat_map(|variant| &variant.steps);
         let tiled = steps.any(|step| matches!(step, PlanStep::Tiled { .. }));
         if tiled {
-            let bits = if self.is_strict(&chosen.draft) {
-                "the bits are those of whole images"
-            } else {
-                "not everything here is strict, so bits may differ from those of whole images, within each operation's bound"
-            };
-            reasons.push(Reason {
-                about: "tiles".to_owned(),
-                why: format!("whole records do not fit into the device's budget; {bits}"),
-            });
-        }
-        for moved in &chosen.draft.moved {
-            reasons.push(Reason {
-                about: format!("`{}` on the processor", moved.name),
-                why: "it looks at whole images, which are in host memory between passes over tiles"
-                    .to_owned(),
-            });
+            reasons.extend(self.of_tiles(&chosen.draft));
         }
         reasons.push(Reason {
             about: format!(
@@ -121,5 +107,24 @@ impl Placing<'_, '_> {
             },
         });
         reasons
+    }
+
+    /// Why there are tiles, what that means for bits, and what it moves to the processor.
+    fn of_tiles(&self, draft: &Draft) -> Vec<Reason> {
+        let bits = if self.is_strict(draft) {
+            "the bits are those of whole images"
+        } else {
+            "not everything here is strict, so bits may differ from those of whole images, within each operation's bound"
+        };
+        let tiles = Reason {
+            about: "tiles".to_owned(),
+            why: format!("whole records do not fit into the device's budget; {bits}"),
+        };
+        let moved = draft.moved.iter().map(|moved| Reason {
+            about: format!("`{}` on the processor", moved.name),
+            why: "it looks at whole images, which are in host memory between passes over tiles"
+                .to_owned(),
+        });
+        std::iter::once(tiles).chain(moved).collect()
     }
 }

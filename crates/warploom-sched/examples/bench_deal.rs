@@ -42,7 +42,7 @@ fn choice_ns(rule: Rule) -> f64 {
     begun.elapsed().as_secs_f64() * 1e9 / f64::from(tasks)
 }
 
-/// StarPU that deals by its model of costs, with so many processors and so many devices.
+/// `StarPU` that deals by its model of costs, with so many processors and so many devices.
 fn starpu(processors: &str, devices: &str, folder: &str) -> Result<Option<Peer>, Box<dyn Error>> {
     let settings = [
         ("STARPU_SCHED", "dmda"),
@@ -57,7 +57,7 @@ fn starpu(processors: &str, devices: &str, folder: &str) -> Result<Option<Peer>,
     Peer::start("WARPLOOM_PEER_STARPU", &settings)
 }
 
-/// What a task with the choice of its device costs, taking turns with StarPU where it is here.
+/// What a task with the choice of its device costs, taking turns with `StarPU` where it is here.
 fn choices(folder: &str) -> Result<(), Box<dyn Error>> {
     let mut peer = starpu("2", "0", folder)?;
     let (mut ours, mut theirs) = ([f64::INFINITY; 2], f64::INFINITY);
@@ -78,7 +78,7 @@ fn choices(folder: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A device and two processors that wait for real, taking turns with StarPU where it is here.
+/// A device and two processors that wait for real, taking turns with `StarPU` where it is here.
 fn hetero(work: &Work, folder: &str) -> Result<(), Box<dyn Error>> {
     let mut peer = starpu("2", "1", folder)?;
     // It learns its model first.

@@ -16,6 +16,27 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
+/// The names of benches that have a target.
+fn targets(root: &Path) -> Vec<String> {
+    let file = root.join("xtask/src/bench.rs");
+    let text = std::fs::read_to_string(file).expect("the benches' targets");
+    let (_, table) = text.split_once("const TARGETS").expect("a table");
+    let (table, _) = table.split_once("];").expect("its end");
+    let names = table
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("(\""));
+    names
+        .filter_map(|rest| Some(rest.split_once('"')?.0.to_owned()))
+        .collect()
+}
+
+/// How many examples of a file of this crate must not compile.
+fn uncompilable(file: &str) -> usize {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    text.matches("/// ```compile_fail").count()
+}
+
 #[test]
 fn every_point_has_a_test_or_a_reason() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -23,6 +44,7 @@ fn every_point_has_a_test_or_a_reason() {
     for folder in ["crates", "tests", "xtask"] {
         sources(&root.join(folder), &mut text);
     }
+    let targets = targets(&root);
     let mut points = Vec::new();
     for row in LIST.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -32,17 +54,35 @@ fn every_point_has_a_test_or_a_reason() {
         }
         points.extend(numbers);
         let quoted: Vec<&str> = cells[3].split('`').skip(1).step_by(2).collect();
-        let exists = |name: &&str| {
-            text.contains(&format!("fn {name}(")) || text.contains(&format!("(\"{name}\","))
-        };
-        let is_test = |name: &&&str| name.contains('_') && !name.contains([' ', '/', '.']);
-        let named: Vec<&&str> = quoted.iter().filter(is_test).collect();
-        for name in &named {
-            assert!(exists(name), "{row}: there is no `{name}`");
+        let is_name = |name: &&str| name.contains('_') && !name.contains([' ', '/', '.', '(']);
+        let mut shown = 0;
+        for name in quoted.iter().copied().filter(is_name) {
+            if name.starts_with("sched_") {
+                // A number that is printed and has a target.
+                let is_held = targets.iter().any(|target| target == name);
+                let is_printed = text.contains(&format!("println!(\"{name} "))
+                    || text.contains(&format!("\"{name} {{"));
+                assert!(is_held && is_printed, "{row}: there is no bench `{name}`");
+            } else {
+                let is_test = text.contains(&format!("fn {name}("));
+                let is_listed = text.contains(&format!("(\"{name}\","));
+                assert!(is_test || is_listed, "{row}: there is no `{name}`");
+            }
+            shown += 1;
         }
-        let is_reasoned = ["- : ", "compile", "the test of", "bench"].iter();
-        let is_reasoned = is_reasoned.into_iter().any(|word| cells[3].contains(word));
-        assert!(!named.is_empty() || is_reasoned, "{row}");
+        // Examples that must not compile are counted, file by file.
+        for part in cells[3]
+            .split(';')
+            .filter(|part| part.contains("must not compile"))
+        {
+            let count = part.split_whitespace().find_map(|word| word.parse().ok());
+            let file = quoted.iter().find(|quoted| part.contains(**quoted));
+            let file = file.unwrap_or_else(|| panic!("{row}: which file?"));
+            assert_eq!(Some(uncompilable(file)), count, "{row}: {file}");
+            shown += 1;
+        }
+        let is_reasoned = cells[3].starts_with("- : ");
+        assert!(shown > 0 || is_reasoned, "{row}");
     }
     points.sort_unstable();
     assert_eq!(points, (1..=42).collect::<Vec<_>>());

@@ -29,11 +29,11 @@ fn small() -> StageGraph {
 type Delivered = Vec<(usize, u64, u64, u64)>;
 
 /// What was delivered under every script, and how many scripts there were.
-fn all_orders(plan: &Plan, limit: usize) -> (Vec<Delivered>, usize, bool) {
+fn all_orders(plan: &Plan, generations: u64, limit: usize) -> (Vec<Delivered>, usize, bool) {
     let mut outcomes: Vec<Delivered> = Vec::new();
     let (count, all) = explore(limit, |decisions| {
         let sim = Sim::scripted(device(), decisions).loose().finish();
-        let options = RunOptions::of(2, 1).with_race_check(false);
+        let options = RunOptions::of(generations, 1).with_race_check(false);
         let ran = run_on(sim.clone(), plan, &Script::default(), options);
         let outcome = if ran.result.is_ok() {
             ran.delivered
@@ -52,7 +52,7 @@ fn all_orders(plan: &Plan, limit: usize) -> (Vec<Delivered>, usize, bool) {
 fn every_order_of_a_small_graph_gives_the_same_bytes() {
     for depth in 1..=2 {
         let plan = plan(&small(), &Options::default().with_depth(depth)).unwrap();
-        let (outcomes, count, all) = all_orders(&plan, 6_000);
+        let (outcomes, count, all) = all_orders(&plan, 2, 6_000);
         assert_eq!(outcomes.len(), 1, "depth {depth}");
         assert!(count > 100, "depth {depth}: {count}");
         // With one slot all orders are few enough to be looked at.
@@ -61,12 +61,38 @@ fn every_order_of_a_small_graph_gives_the_same_bytes() {
     }
 }
 
+/// A queue and the host behind it.
+fn smaller() -> StageGraph {
+    let mut graph = StageGraph::new();
+    let output = graph.resource(Resource::new("output", Space::Pinned, 512));
+    let make = Stage::device("make", QueueClass::Compute);
+    graph.stage(make.writes(output));
+    graph.stage(Stage::host("write").reads(output));
+    graph
+}
+
+#[test]
+fn all_orders_with_two_slots_give_the_same_bytes_and_need_every_edge() {
+    let plan = plan(&smaller(), &Options::default().with_depth(2)).unwrap();
+    // Three generations, so that a slot is used again; this is small enough to be looked at whole.
+    let (good, count, all) = all_orders(&plan, 3, 2_000);
+    assert!(all && count > 20, "{count} orders, all of them: {all}");
+    assert_eq!(good.len(), 1);
+    println!("{count} orders");
+    for (id, edge) in plan.edge_ids().filter(|(_, edge)| edge.is_live()) {
+        let (outcomes, count, _) = all_orders(&plan.without(id), 3, 2_000);
+        let is_seen = outcomes.iter().any(|one| !good.contains(one));
+        assert!(is_seen, "{edge}: {count} orders");
+        println!("without {edge}: {count} orders");
+    }
+}
+
 #[test]
 fn some_order_of_a_small_graph_shows_each_lost_edge_in_the_bytes() {
     let plan = plan(&small(), &Options::default().with_depth(1)).unwrap();
-    let (good, ..) = all_orders(&plan, 6_000);
+    let (good, ..) = all_orders(&plan, 2, 6_000);
     for (id, edge) in plan.edge_ids().filter(|(_, edge)| edge.is_live()) {
-        let (outcomes, count, _) = all_orders(&plan.without(id), 6_000);
+        let (outcomes, count, _) = all_orders(&plan.without(id), 2, 6_000);
         assert!(
             outcomes.iter().any(|one| !good.contains(one)),
             "{edge}: {count} orders"

@@ -32,7 +32,7 @@ type Got = Arc<Mutex<Vec<(u64, Vec<u8>)>>>;
 
 fn run(depth: u32, seed: u64, records: u64, does_source_say: bool) -> Vec<(u64, Vec<u8>)> {
     let sim = Sim::build(device(), seed).loose().finish();
-    let opened = CheckedDevice::new(sim.open(0).unwrap());
+    let opened = CheckedDevice::new(sim.open(0).expect("no failure"));
     let bytes = (RECORD * BATCH) as u64;
     let mut graph = StageGraph::new();
     let mut resource = |name, space| {
@@ -51,7 +51,7 @@ fn run(depth: u32, seed: u64, records: u64, does_source_say: bool) -> Vec<(u64, 
     let down = Stage::device("down", QueueClass::Download);
     let down = graph.stage(down.reads(done).writes(output));
     let write = graph.stage(Stage::host("write").reads(output));
-    let plan = plan(&graph, &Options::default().with_depth(depth)).unwrap();
+    let plan = plan(&graph, &Options::default().with_depth(depth)).expect("no failure");
 
     // It answers for what it was told there is, and pads the rest.
     let params = [Param::Read, Param::Write, Param::Scalar(DType::U32)];
@@ -63,7 +63,7 @@ fn run(depth: u32, seed: u64, records: u64, does_source_say: bool) -> Vec<(u64, 
         output.fill(PADDING);
         output[..there].copy_from_slice(&input[..there]);
     }));
-    let kernel = kernel.unwrap();
+    let kernel = kernel.expect("no failure");
     let got = Got::default();
     let sink = Arc::clone(&got);
     let payloads = Payloads::new()
@@ -103,7 +103,9 @@ fn run(depth: u32, seed: u64, records: u64, does_source_say: bool) -> Vec<(u64, 
         .host(write, move |turn| {
             let records = turn.batch().records;
             turn.read(output, |bytes| {
-                sink.lock().unwrap().push((records, bytes.to_vec()));
+                sink.lock()
+                    .expect("no failure")
+                    .push((records, bytes.to_vec()));
             })
         });
     let mut options = RunOptions::of(records, BATCH as u64).with_race_check(true);
@@ -111,11 +113,11 @@ fn run(depth: u32, seed: u64, records: u64, does_source_say: bool) -> Vec<(u64, 
         options.records = None;
     }
     let crew = SimCrew::new(&sim, &plan);
-    let mut pipeline = Pipeline::start(&plan, &opened, payloads, crew, options).unwrap();
-    assert_eq!(pipeline.run().unwrap().records, records);
+    let mut pipeline =
+        Pipeline::start(&plan, &opened, payloads, crew, options).expect("no failure");
+    assert_eq!(pipeline.run().expect("no failure").records, records);
     drop(pipeline);
-    let got = got.lock().unwrap().clone();
-    got
+    std::mem::take(&mut *got.lock().expect("no failure"))
 }
 
 #[rstest]

@@ -3,8 +3,8 @@
 mod graphs;
 mod world;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use graphs::{ENCODER, Encoder, ms, random};
 use rstest::rstest;
 use warploom_core::{CancelToken, CheckedDevice, GpuBackend, QueueClass, Space};
 use warploom_sched::{
-    DRIVER, Options, Payloads, Pipeline, Plan, Replicas, Resource, RunError, RunOptions, Stage,
-    StageGraph, StageId, Threads, plan,
+    DRIVER, Options, Owner, Payloads, Pipeline, Plan, Replicas, Resource, RunError, RunOptions,
+    SlotState, Stage, StageGraph, StageId, Threads, plan,
 };
 use warploom_testkit::{FakeBackend, FakeDevice};
 use world::{Script, run_seeded};
@@ -152,46 +152,201 @@ fn stages_on_the_driver_need_no_thread() {
     assert_eq!(seen.load(Ordering::SeqCst), 300);
 }
 
-#[test]
-fn a_drop_waits_for_a_sink_that_is_busy_and_no_longer_i7() {
-    let (graph, ids) = simple(None);
-    let plan = plan(&graph, &Options::default()).unwrap();
-    let (begun, has_begun) = sync_channel(1);
-    let (release, released) = sync_channel::<()>(1);
-    let released = Mutex::new(released);
-    let payloads = moving(&graph, ids, move |generation, _| {
-        if generation == 1 {
-            let _ = begun.send(());
-            let _ = released.lock().map(|released| released.recv());
+/// A sink that stops at a generation until it is let go on.
+struct Gate {
+    is_there: Receiver<()>,
+    go_on: SyncSender<()>,
+}
+
+/// The gate and what the sink does there.
+fn gate(at: u64) -> (Gate, impl FnMut(u64) + Send + 'static) {
+    let (arrive, is_there) = sync_channel(1);
+    let (go_on, may_go_on) = sync_channel::<()>(1);
+    let gate = Gate { is_there, go_on };
+    let stop = move |generation| {
+        if generation == at {
+            let _ = arrive.send(());
+            let _ = may_go_on.recv();
         }
-        assert!(generation < 2, "what was not begun stays so");
+    };
+    (gate, stop)
+}
+
+/// A graph and payloads as of [`simple`] and [`moving`], with a stage that always has news, so that
+/// whoever drives is never asleep for long.
+fn ticking(sink: impl FnMut(u64, &[u8]) + Send + 'static) -> (StageGraph, Payloads) {
+    let (mut graph, ids) = simple(None);
+    let tick = graph.stage(Stage::host("tick"));
+    let payloads = moving(&graph, ids, sink).host(tick, |_| {
+        std::thread::sleep(ms(1));
+        Ok(())
     });
+    (graph, payloads)
+}
+
+/// More ticks than any test takes, and no race detector: it does not look that far back.
+fn endless() -> RunOptions {
+    options(1_000_000).with_race_check(false)
+}
+
+impl Gate {
+    /// Drives until the sink is there.
+    fn reach(&self, pipeline: &mut Pipeline<Threads>) {
+        while self.is_there.try_recv().is_err() {
+            assert_eq!(pipeline.turn(), Ok(true));
+        }
+    }
+}
+
+#[rstest]
+fn a_drop_waits_for_a_sink_that_is_busy_and_no_longer_i7(#[values(0, 1, 2, 5)] at: u64) {
+    let (gate, mut stop) = gate(at);
+    let (graph, payloads) = ticking(move |generation, _| {
+        stop(generation);
+        assert!(generation <= at, "what was not begun stays so");
+    });
+    let plan = plan(&graph, &Options::default()).unwrap();
     let device = fake();
     let mut pipeline =
-        Pipeline::start(&plan, &device, payloads, Threads::new(), options(20)).unwrap();
-    while has_begun.try_recv().is_err() {
-        pipeline.turn().unwrap();
-    }
-    let is_dropped = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_dropped);
+        Pipeline::start(&plan, &device, payloads, Threads::new(), endless()).unwrap();
+    gate.reach(&mut pipeline);
+    let (dropped, is_dropped) = sync_channel(1);
     let dropper = std::thread::spawn(move || {
         drop(pipeline);
-        told.store(true, Ordering::SeqCst);
+        dropped.send(()).unwrap();
     });
-    std::thread::sleep(ms(100));
     assert!(
-        !is_dropped.load(Ordering::SeqCst),
+        is_dropped.recv_timeout(ms(100)).is_err(),
         "the sink still holds its slot"
     );
     let begun = Instant::now();
-    release.send(()).unwrap();
+    gate.go_on.send(()).unwrap();
+    is_dropped.recv().unwrap();
+    let took = begun.elapsed();
     dropper.join().unwrap();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(device.memory().unwrap().ours, 0);
+}
+
+/// Where a sink stands, what it has delivered by then, and what is known of its slot.
+#[rstest]
+fn a_sink_that_is_held_shows_what_the_table_says(
+    #[values(1, 2, 3)] depth: u32,
+    #[values(0, 1, 3)] at: u64,
+) {
+    let ((before, mut stop_before), (after, mut stop_after)) = (gate(at), gate(at));
+    let delivered = Arc::new(AtomicU64::new(0));
+    let own = Arc::clone(&delivered);
+    let (graph, payloads) = ticking(move |generation, _| {
+        stop_before(generation);
+        own.fetch_add(1, Ordering::SeqCst);
+        stop_after(generation);
+    });
+    let write = graph.find("write").unwrap();
+    let output = graph.stages()[write.index()].accesses[0].resource;
+    let plan = plan(&graph, &Options::default().with_depth(depth)).unwrap();
+    let slots = u64::from(plan.slots(output));
+    let device = fake();
+    let mut pipeline =
+        Pipeline::start(&plan, &device, payloads, Threads::new(), endless()).unwrap();
+    let pool = Arc::clone(pipeline.pool());
+    let state = || {
+        let slot = usize::try_from(at % slots).unwrap();
+        (
+            delivered.load(Ordering::SeqCst),
+            pool.state(output, slot).unwrap(),
+        )
+    };
+    let slot = |reads_left, in_use| SlotState {
+        generation: at + 1,
+        writes_left: 0,
+        reads_left,
+        in_use,
+    };
+    // Filled, lent to the sink, nothing delivered.
+    before.reach(&mut pipeline);
+    assert_eq!(state(), (at, slot(1, 1)));
+    // Delivered, and still lent: nobody may fill the slot again.
+    before.go_on.send(()).unwrap();
+    after.is_there.recv().unwrap();
+    assert_eq!(state(), (at + 1, slot(1, 1)));
+    // Returned: read as often as it should be and in nobody's hand. The driver has not heard of it,
+    // so the slot keeps its generation.
+    after.go_on.send(()).unwrap();
+    while state().1.in_use > 0 {
+        std::thread::yield_now();
+    }
+    let (count, returned) = state();
+    assert_eq!(returned, slot(0, 0));
+    // The next one may have been at hand.
+    assert!((at + 1..=at + 2).contains(&count), "{count}");
+    // Once it has, another generation gets the slot.
+    while state().1.generation == at + 1 {
+        assert!(pipeline.turn().unwrap());
+    }
+    assert_eq!(state().1.generation, at + 1 + slots);
+}
+
+#[test]
+fn a_sink_that_never_returns_keeps_nobody_who_gave_it_up() {
+    let (graph, ids) = simple(None);
+    let plan = plan(&graph, &Options::default()).unwrap();
+    let (gate, mut stop) = gate(1);
+    let (tell, told) = sync_channel(8);
+    let payloads = moving(&graph, ids, move |generation, bytes| {
+        stop(generation);
+        // Long after all others are gone, its bytes are still there.
+        let _ = tell.send((generation, bytes.iter().all(|byte| *byte == 1)));
+    });
+    let device = fake();
+    let options = options(8).with_patience(ms(200));
+    let mut pipeline = Pipeline::start(&plan, &device, payloads, Threads::new(), options).unwrap();
+    let error = pipeline.run().unwrap_err();
+    assert!(matches!(error, RunError::Timeout { .. }), "{error}");
+    let begun = Instant::now();
+    drop(pipeline);
     assert!(
-        begun.elapsed() < Duration::from_secs(10),
+        begun.elapsed() < Duration::from_secs(1),
         "{:?}",
         begun.elapsed()
     );
-    assert_eq!(device.memory().unwrap().ours, 0);
+    gate.is_there.recv().unwrap();
+    assert!(device.memory().unwrap().ours > 0, "it holds its slot");
+    gate.go_on.send(()).unwrap();
+    assert_eq!(told.recv(), Ok((0, false)));
+    assert_eq!(told.recv(), Ok((1, true)));
+    // What was at hand for it is not begun any more, and its thread ends.
+    assert!(told.recv().is_err());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while device.memory().unwrap().ours > 0 {
+        assert!(Instant::now() < deadline, "memory is given back in the end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn all_time_of_threads_and_queues_is_accounted_for_on_a_clock() {
+    let (graph, ids) = simple(None);
+    let plan = plan(&graph, &Options::default()).unwrap();
+    let payloads = moving(&graph, ids, |_, _| std::thread::sleep(ms(1)));
+    let device = fake();
+    let options = options(200).metered();
+    let mut pipeline = Pipeline::start(&plan, &device, payloads, Threads::new(), options).unwrap();
+    let summary = pipeline.run().unwrap();
+    assert_eq!(summary.lost, 0);
+    assert_eq!(summary.usages.len(), 1 + 2 + plan.queues().len());
+    for usage in &summary.usages {
+        let off = usage.total().abs_diff(summary.wall);
+        assert!(off <= summary.wall / 100, "{usage:?} of {:?}", summary.wall);
+    }
+    let write = Owner::Thread("write".into());
+    let write = summary
+        .usages
+        .iter()
+        .find(|usage| usage.owner == write)
+        .unwrap();
+    assert_eq!(write.turns, 200);
+    assert!(write.busy >= ms(200), "{write:?}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) fn stream(bytes: u64, frames: u64) -> Outcome<()> {
         .host(write, move |turn| {
             let byte = turn.batch().generation.to_le_bytes()[0];
             turn.read(output, |bytes| {
-                assert!(bytes.iter().all(|own| *own == byte))
+                assert!(bytes.iter().all(|own| *own == byte));
             })
         });
     let options = RunOptions::of(frames, 1).with_race_check(false);

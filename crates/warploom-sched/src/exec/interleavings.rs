@@ -206,9 +206,10 @@ impl Event for Point {
         {
             thread::yield_now();
             let device = DeviceId::new(BackendId::new("points"), 0);
-            return match self.is_done()? {
-                true => Ok(()),
-                false => Err(DeviceError::Timeout { device, waited }),
+            return if self.is_done()? {
+                Ok(())
+            } else {
+                Err(DeviceError::Timeout { device, waited })
             };
         }
         let mut is_reached = self.0.lock().expect("no panic");

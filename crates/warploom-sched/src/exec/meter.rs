@@ -86,7 +86,7 @@ impl Meter {
         }
         let threads = names.iter().map(|name| Owner::Thread((*name).to_owned()));
         let queues = plan.queues().iter().map(|queue| {
-            let account = Account::new(Owner::Queue(queue.name.to_string()));
+            let account = Account::new(Owner::Queue(queue.name.clone()));
             (account, VecDeque::with_capacity(PENDING))
         });
         Self {

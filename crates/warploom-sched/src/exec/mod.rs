@@ -30,7 +30,7 @@ pub use error::{LeaseError, Race, RunError, StageError};
 pub use options::RunOptions;
 pub use payload::{DeviceWork, Fill, HostWork, Payloads};
 pub use pipeline::Pipeline;
-pub use pool::{Hold, Pool, ReadLease, WriteLease};
+pub use pool::{Hold, Pool, ReadLease, SlotState, WriteLease};
 pub use report::{Command, EdgeCount, Owner, Summary, Usage};
 pub use tenant::{Tenant, TenantId};
 pub use tenants::Tenants;

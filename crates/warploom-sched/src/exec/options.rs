@@ -12,7 +12,8 @@ pub struct RunOptions {
     pub records: Option<u64>,
     /// Records of a full batch.
     pub batch: u64,
-    /// The longest that nothing may happen.
+    /// The longest that nothing may happen; then the run is given up. A host stage on the driver's own
+    /// thread is not watched.
     pub patience: Duration,
     /// Is every use of a slot checked against all before it?
     pub check_races: bool,

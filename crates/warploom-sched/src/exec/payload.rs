@@ -50,7 +50,17 @@ pub(crate) enum Payload {
     Host(Box<dyn HostWork>),
 }
 
-/// What each stage of a plan does.
+/// What each stage of a plan does, in one pipeline: it cannot be submitted twice.
+///
+/// ```compile_fail,E0382
+/// # use warploom_core::CheckedDevice;
+/// # use warploom_sched::{Payloads, Pipeline, Plan, RunOptions, Threads};
+/// fn twice(plan: &Plan, device: &CheckedDevice, payloads: Payloads) {
+///     let once = RunOptions::of(1, 1);
+///     let first = Pipeline::start(plan, device, payloads, Threads::new(), once.clone());
+///     let second = Pipeline::start(plan, device, payloads, Threads::new(), once);
+/// }
+/// ```
 #[derive(Default)]
 pub struct Payloads {
     all: Vec<(StageId, Payload)>,

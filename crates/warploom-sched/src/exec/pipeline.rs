@@ -34,7 +34,8 @@ pub(super) type Recorded = (u64, Option<Arc<dyn Event>>);
 /// A plan that runs: one thread decides, and moves no bytes.
 ///
 /// Dropping it at any moment waits for what is running and frees everything. What was not enqueued
-/// then never is.
+/// then never is. Nobody waits for what outlasted the patience: a host stage that does not return
+/// keeps its thread and its slots, and nothing else.
 pub struct Pipeline<C: Crew> {
     pub(super) plan: Arc<Plan>,
     pub(super) wires: Vec<Wires>,
@@ -177,8 +178,8 @@ impl<C: Crew> Pipeline<C> {
         })
     }
 
-    /// The slots.
-    pub fn pool(&self) -> &Pool {
+    /// The slots. Whoever keeps them can look at them while the plan runs.
+    pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 

@@ -37,15 +37,16 @@ struct Slot {
 
 /// What is in a slot, as far as the host has handed it out. When the device is done with it is not
 /// known here: that is what events are for.
-///
-/// Packed into a word, because every turn of every stage looks at it: the generation, counted from
-/// 1 and 0 before the first, how often it is still to be written and read, and how many use it now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct State {
-    generation: u64,
-    writes_left: u64,
-    reads_left: u64,
-    in_use: u64,
+pub struct SlotState {
+    /// The generation, counted from 1; 0 before the first.
+    pub generation: u64,
+    /// How often it is still to be written.
+    pub writes_left: u64,
+    /// How often it is still to be read.
+    pub reads_left: u64,
+    /// How many use it now.
+    pub in_use: u64,
 }
 
 /// Bits of a count; a generation has the rest.
@@ -53,7 +54,8 @@ const COUNT_BITS: u32 = 12;
 const COUNT_MOST: u64 = (1 << COUNT_BITS) - 1;
 const GENERATION_MOST: u64 = (1 << (64 - 3 * COUNT_BITS)) - 1;
 
-impl State {
+// Packed into a word, because every turn of every stage looks at it.
+impl SlotState {
     fn unpack(word: u64) -> Self {
         Self {
             generation: word >> (3 * COUNT_BITS),
@@ -158,6 +160,12 @@ impl Pool {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// What is in a slot of a resource; `None` where there is no such slot.
+    pub fn state(&self, resource: ResourceId, slot: usize) -> Option<SlotState> {
+        let slot = self.resources.get(resource.0)?.slots.get(slot)?;
+        Some(SlotState::unpack(slot.state.load(Ordering::Acquire)))
+    }
+
     /// Which slot a use of `resource` in `generation` is about; `None` where there is none yet.
     pub(crate) fn slot_of(&self, resource: ResourceId, how: How, generation: u64) -> Option<usize> {
         let generation = match how {
@@ -210,7 +218,7 @@ impl Pool {
                     if state.writes_left > 0 || state.reads_left > 0 || state.in_use > 0 {
                         return None;
                     }
-                    state = State {
+                    state = SlotState {
                         generation: wanted,
                         writes_left: ring.writes,
                         reads_left: ring.reads,
@@ -255,16 +263,16 @@ impl Pool {
 
 impl Slot {
     /// Changes the state, or answers with what it is when the change is refused.
-    fn change(&self, change: impl Fn(State) -> Option<State>) -> Result<(), State> {
-        let change = |word| change(State::unpack(word)).map(State::pack);
+    fn change(&self, change: impl Fn(SlotState) -> Option<SlotState>) -> Result<(), SlotState> {
+        let change = |word| change(SlotState::unpack(word)).map(SlotState::pack);
         let changed = self
             .state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
-        changed.map(|_| ()).map_err(State::unpack)
+        changed.map(|_| ()).map_err(SlotState::unpack)
     }
 }
 
-impl State {
+impl SlotState {
     fn text(self) -> String {
         match self.generation {
             0 => "nothing was written there".to_owned(),

@@ -65,6 +65,18 @@ impl<'t> DeviceTurn<'t> {
     ///     turn.copy(&from, &to).unwrap();
     /// }
     /// ```
+    /// Nor does a payload get at what another pipeline, or its own last turn, was leased: nothing
+    /// leased can be kept in it.
+    /// ```compile_fail,E0521
+    /// # use warploom_sched::{Payloads, ReadLease, ResourceId, StageId};
+    /// fn smuggle(stage: StageId, image: ResourceId) -> Payloads {
+    ///     let mut kept: Option<ReadLease<'static>> = None;
+    ///     Payloads::new().device(stage, move |turn| {
+    ///         kept = Some(turn.read(image)?);
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
     pub fn read(&self, resource: ResourceId) -> Result<ReadLease<'t>, StageError> {
         Ok(self.hold.read(resource)?)
     }

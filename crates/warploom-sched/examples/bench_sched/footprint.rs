@@ -2,59 +2,53 @@
 
 use std::process::Command;
 
-use warploom_core::{CheckedDevice, GpuBackend, QueueClass, Space};
+use warploom_core::{CheckedDevice, Space};
 use warploom_sched::{
     Options, Payloads, Pipeline, Plan, Resource, RunOptions, Stage, StageGraph, StageId, Threads,
     plan,
 };
-use warploom_testkit::{FakeBackend, FakeDevice};
 
 use crate::Outcome;
+use crate::idle::IdleDevice;
 
 /// The word by which this program is told to be a stream and nothing else.
 pub(crate) const WORD: &str = "stream";
 
 const FRAME: u64 = 4 << 20;
 
-/// Read, upload, download, write.
-fn planned(bytes: u64) -> Outcome<(Plan, [StageId; 4])> {
+/// Read, change, write: on the host, because devices bring buffers of their own.
+fn planned(bytes: u64) -> Outcome<(Plan, [StageId; 3])> {
     let mut graph = StageGraph::new();
     let input = graph.resource(Resource::new("input", Space::Pinned, bytes));
-    let image = graph.resource(Resource::new("image", Space::Device, bytes));
     let output = graph.resource(Resource::new("output", Space::Pinned, bytes));
-    let up = Stage::device("up", QueueClass::Upload);
-    let down = Stage::device("down", QueueClass::Download);
     let stages = [
         Stage::host("read").writes(input),
-        up.reads(input).writes(image),
-        down.reads(image).writes(output),
+        Stage::host("change").reads(input).writes(output),
         Stage::host("write").reads(output),
     ];
     let ids = stages.map(|stage| graph.stage(stage));
-    let plan = plan(&graph, &Options::default().with_depth(2))?;
+    let plan = plan(&graph, &Options::default().with_depth(3))?;
     Ok((plan, ids))
 }
 
 /// Streams so many frames of so many bytes and prints the most memory this process ever had.
 #[expect(clippy::print_stdout, reason = "it is how a process tells its parent")]
 pub(crate) fn stream(bytes: u64, frames: u64) -> Outcome<()> {
-    let (plan, [read, up, down, write]) = planned(bytes)?;
+    let (plan, [read, change, write]) = planned(bytes)?;
     let of = |stage: StageId, at: usize| plan.graph().stages()[stage.index()].accesses[at].resource;
-    let (input, image, output) = (of(read, 0), of(up, 1), of(down, 1));
-    let fakes = FakeBackend::new("fake").device(FakeDevice::new("Fake"));
-    let device = CheckedDevice::new(fakes.open(0)?);
+    let (input, output) = (of(change, 0), of(change, 1));
+    let device = CheckedDevice::new(IdleDevice::open());
     let payloads = Payloads::new()
         .host(read, move |turn| {
             let byte = turn.batch().generation.to_le_bytes()[0];
             turn.write(input, |bytes| bytes.fill(byte))
         })
-        .device(up, move |turn| {
-            let (from, to) = (turn.read(input)?, turn.write(image)?);
-            turn.copy(&from, &to)
-        })
-        .device(down, move |turn| {
-            let (from, to) = (turn.read(image)?, turn.write(output)?);
-            turn.copy(&from, &to)
+        .host(change, move |turn| {
+            let mut written = Ok(());
+            turn.read(input, |from| {
+                written = turn.write(output, |to| to.copy_from_slice(from));
+            })?;
+            written
         })
         .host(write, move |turn| {
             let byte = turn.batch().generation.to_le_bytes()[0];

@@ -74,12 +74,14 @@ fn batches(graph: &StageGraph, plan: &Plan, count: u64) -> Outcome<(f64, u64)> {
 
 /// What a batch and a task cost, taking turns with oneTBB where it is here.
 fn tasks(depth: u32) -> Outcome<()> {
-    const BATCHES: u64 = 20_000;
+    // Short rounds and many: one of them is not interrupted even if the machine is busy.
+    const BATCHES: u64 = 1_000;
+    const ROUNDS: u32 = 100;
     let graph = on_driver(&ENCODER.graph());
     let plan = plan(&graph, &Options::default().with_depth(depth))?;
     let mut tbb = Peer::start("WARPLOOM_PEER_TBB", &[])?;
     let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..9 {
+    for _ in 0..ROUNDS {
         let (seconds, _) = batches(&graph, &plan, BATCHES)?;
         ours = ours.min(seconds * 1e9 / BATCHES as f64);
         if let Some(tbb) = &mut tbb {
@@ -101,7 +103,7 @@ fn tasks(depth: u32) -> Outcome<()> {
 
 /// Nanoseconds to take one slot and give it back, and how often that allocates.
 fn slots() -> Outcome<(f64, f64)> {
-    const TURNS: u64 = 200_000;
+    const TURNS: u64 = 20_000;
     let mut graph = StageGraph::new();
     let frame = graph.resource(Resource::new("frame", Space::Pinned, 4096));
     let stage = graph.stage(Stage::host("write").on(DRIVER).writes(frame));
@@ -112,7 +114,7 @@ fn slots() -> Outcome<(f64, f64)> {
     let pipeline = Pipeline::start(&plan, &device, payloads, Threads::new(), options)?;
     let before = counting::allocations();
     let (mut best, mut generation) = (f64::INFINITY, 0);
-    for _ in 0..7 {
+    for _ in 0..70 {
         let begun = Instant::now();
         for _ in 0..TURNS {
             drop(std::hint::black_box(
@@ -137,12 +139,15 @@ fn main() -> Outcome<()> {
     let (ns, allocations) = slots()?;
     println!("sched_slot_ns {ns:.1}");
     println!("sched_slot_allocations_count {allocations:.3}");
-    let [ours, bare] = wake::wakes()?;
-    println!("sched_wake_p50_us {:.2}", ours.p50);
-    println!("sched_wake_p99_us {:.2}", ours.p99);
-    println!("condvar_wake_p50_us {:.2}", bare.p50);
-    println!("condvar_wake_p99_us {:.2}", bare.p99);
-    println!("sched_wake_ratio {:.3}", ours.p50 / bare.p50);
+    let [ours, bare] = wake::race(wake::LONG)?;
+    println!("sched_wake_p50_us {:.2}", ours.late.p50);
+    println!("sched_wake_p99_us {:.2}", ours.late.p99);
+    println!("condvar_wake_p50_us {:.2}", bare.late.p50);
+    println!("condvar_wake_p99_us {:.2}", bare.late.p99);
+    let [ours, bare] = wake::race(Duration::ZERO)?;
+    println!("sched_trip_p50_us {:.2}", ours.trip.p50);
+    println!("condvar_trip_p50_us {:.2}", bare.trip.p50);
+    println!("sched_wake_ratio {:.3}", ours.trip.p50 / bare.trip.p50);
     for slots in [2, 3, 4] {
         println!(
             "sched_overlap_{slots}_slots_ratio {:.3}",

@@ -1,25 +1,26 @@
-//! The host woken by a device, beside a thread woken by a condition variable.
+//! The host woken through a pipeline, beside a thread woken by a condition variable. The device is
+//! such a thread too, so that the difference is the scheduler's.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use warploom_core::{
-    CheckedDevice, GpuBackend, Grid, KernelSource, Param, QueueClass, Slice, Space,
+    Arg, Buffer, CheckedDevice, Device, DeviceError, DeviceId, DeviceInfo, Event, Grid, Kernel,
+    KernelSource, MemoryKind, MemoryUse, Queue, QueueClass, QueueDesc, Result, Slice, Space,
 };
 use warploom_sched::{
-    DRIVER, Options, Payloads, Pipeline, Resource, RunOptions, Stage, StageGraph, Threads, Use,
-    plan,
+    DRIVER, Options, Payloads, Pipeline, Resource, RunOptions, Stage, StageGraph, Threads, plan,
 };
-use warploom_testkit::{FakeBackend, FakeDevice};
 
 use crate::Outcome;
+use crate::idle::IdleDevice;
 
 /// Whoever waits is asleep after that.
-const WORK: Duration = Duration::from_micros(100);
+pub(crate) const LONG: Duration = Duration::from_micros(100);
 
-/// Microseconds from the end of the work until the one who waits runs: half of them are shorter,
-/// and 99 of 100.
+/// Microseconds: half of the times are shorter than the first, and 99 of 100 than the second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {
     pub(crate) p50: f64,
@@ -37,45 +38,207 @@ impl Wake {
     }
 }
 
-/// Somebody who works when asked, and says when he was done.
-#[derive(Debug, Default)]
-struct Partner {
-    turn: Mutex<Turn>,
-    changed: Condvar,
+/// What was measured, of one side.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Side {
+    /// From the end of the work until the one who waits runs.
+    pub(crate) late: Wake,
+    /// From asking for work until the one who waits runs.
+    pub(crate) trip: Wake,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Turn {
-    #[default]
-    Ours,
-    Theirs,
-    Over,
+/// How much somebody was asked to do, and has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    asked: u64,
+    done: u64,
+    is_over: bool,
+}
+
+/// A thread that works when it is asked, a mutex and a condition variable.
+#[derive(Debug)]
+struct Partner {
+    count: Mutex<Count>,
+    changed: Condvar,
+    /// When the last work ended.
+    stamp: AtomicU64,
 }
 
 impl Partner {
-    fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hire(work: Duration, now: impl Fn() -> u64 + Send + 'static) -> (Arc<Self>, JoinHandle<()>) {
+        let partner = Arc::new(Self {
+            count: Mutex::default(),
+            changed: Condvar::new(),
+            stamp: AtomicU64::new(0),
+        });
+        let own = Arc::clone(&partner);
+        let thread = std::thread::spawn(move || {
+            loop {
+                let idle = |count: &mut Count| count.asked == count.done && !count.is_over;
+                let waited = own.changed.wait_while(own.count(), idle);
+                if waited.unwrap_or_else(PoisonError::into_inner).is_over {
+                    return;
+                }
+                if !work.is_zero() {
+                    std::thread::sleep(work);
+                }
+                own.stamp.store(now(), Ordering::SeqCst);
+                own.count().done += 1;
+                own.changed.notify_all();
+            }
+        });
+        (partner, thread)
     }
 
-    fn pass(&self, turn: Turn) {
-        *self.turn() = turn;
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for another piece of work, and answers which it is.
+    fn ask(&self) -> u64 {
+        let mut count = self.count();
+        count.asked += 1;
+        let number = count.asked;
+        drop(count);
+        self.changed.notify_all();
+        number
+    }
+
+    fn wait(&self, number: u64) {
+        let open = |count: &mut Count| count.done < number;
+        drop(self.changed.wait_while(self.count(), open));
+    }
+
+    fn dismiss(&self) {
+        self.count().is_over = true;
         self.changed.notify_all();
     }
 
-    fn await_change(&self, from: Turn) -> Turn {
-        let waiting = self.changed.wait_while(self.turn(), |turn| *turn == from);
-        *waiting.unwrap_or_else(PoisonError::into_inner)
+    /// How long ago the last work ended.
+    fn late(&self, now: u64) -> u64 {
+        now.saturating_sub(self.stamp.load(Ordering::SeqCst))
     }
 }
 
-/// The scheduler's wake-ups and a condition variable's, one after the other all the time.
-pub(crate) fn wakes() -> Outcome<[Wake; 2]> {
+/// A device whose work is a partner's.
+#[derive(Debug)]
+struct Bell {
+    idle: Arc<dyn Device>,
+    partner: Arc<Partner>,
+}
+
+impl Device for Bell {
+    fn info(&self) -> &DeviceInfo {
+        self.idle.info()
+    }
+    fn memory(&self) -> Result<MemoryUse> {
+        self.idle.memory()
+    }
+    fn alloc(&self, kind: MemoryKind, bytes: u64) -> Result<Arc<dyn Buffer>> {
+        self.idle.alloc(kind, bytes)
+    }
+    fn queue(&self, _desc: &QueueDesc) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(BellQueue(
+            self.info().id,
+            Arc::clone(&self.partner),
+        )))
+    }
+    fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
+        self.idle.kernel(source)
+    }
+}
+
+/// Whatever is recorded asks for work.
+#[derive(Debug)]
+struct BellQueue(DeviceId, Arc<Partner>);
+
+impl Queue for BellQueue {
+    fn upload(&mut self, _src: &[u8], _dst: &Slice) -> Result<()> {
+        Ok(())
+    }
+    fn download(&mut self, _src: &Slice, _dst: &mut [u8]) -> Result<()> {
+        Ok(())
+    }
+    fn copy(&mut self, _src: &Slice, _dst: &Slice) -> Result<()> {
+        Ok(())
+    }
+    fn launch(&mut self, _kernel: &Arc<dyn Kernel>, _grid: Grid, _args: &[Arg]) -> Result<()> {
+        Ok(())
+    }
+    fn record(&mut self) -> Result<Arc<dyn Event>> {
+        let number = self.1.ask();
+        Ok(Arc::new(BellEvent {
+            device: self.0,
+            partner: Arc::clone(&self.1),
+            number,
+        }))
+    }
+    fn wait(&mut self, _event: &Arc<dyn Event>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct BellEvent {
+    device: DeviceId,
+    partner: Arc<Partner>,
+    number: u64,
+}
+
+impl Event for BellEvent {
+    fn is_done(&self) -> Result<bool> {
+        Ok(self.partner.count().done >= self.number)
+    }
+    fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        let Some(waited) = timeout else {
+            self.partner.wait(self.number);
+            return Ok(());
+        };
+        let open = |count: &mut Count| count.done < self.number;
+        let partner = &self.partner;
+        let ended = partner
+            .changed
+            .wait_timeout_while(partner.count(), waited, open);
+        let (count, _) = ended.unwrap_or_else(PoisonError::into_inner);
+        if count.done < self.number {
+            let device = self.device;
+            return Err(DeviceError::Timeout { device, waited });
+        }
+        Ok(())
+    }
+    fn at(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Nanoseconds, one for each turn.
+#[derive(Debug, Default)]
+struct Log {
+    late: Vec<u64>,
+    trip: Vec<u64>,
+}
+
+impl Log {
+    fn side(&self) -> Side {
+        Side {
+            late: Wake::of(self.late.clone()),
+            trip: Wake::of(self.trip.clone()),
+        }
+    }
+}
+
+/// The scheduler's wake-ups and a condition variable's, one after the other all the time, for work
+/// that takes so long.
+pub(crate) fn race(work_time: Duration) -> Outcome<[Side; 2]> {
     const TURNS: u64 = 3_000;
     let epoch = Instant::now();
     let now = move || u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let fakes = FakeBackend::new("fake").device(FakeDevice::new("Fake"));
-    let device = CheckedDevice::new(fakes.open(0)?);
-    let stamp = Arc::new(AtomicU64::new(0));
+    let (hidden, hidden_thread) = Partner::hire(work_time, now);
+    let (bare, bare_thread) = Partner::hire(work_time, now);
+    let device = CheckedDevice::new(Arc::new(Bell {
+        idle: IdleDevice::open(),
+        partner: Arc::clone(&hidden),
+    }));
 
     let mut graph = StageGraph::new();
     let image = graph.resource(Resource::new("image", Space::Pinned, 64));
@@ -83,54 +246,38 @@ pub(crate) fn wakes() -> Outcome<[Wake; 2]> {
     let see = graph.stage(Stage::host("see").on(DRIVER).reads(image));
     let plan = plan(&graph, &Options::default().with_depth(1))?;
 
-    let own = Arc::clone(&stamp);
-    let params = [Param::Write];
-    let kernel = device.kernel(&KernelSource::host("work", &params, move |_| {
-        std::thread::sleep(WORK);
-        own.store(now(), Ordering::SeqCst);
-    }))?;
-    let scratch = device.alloc(device.info().memory[0], 64)?;
-
-    let partner = Arc::new(Partner::default());
-    let (theirs, done) = (Arc::clone(&partner), Arc::new(AtomicU64::new(0)));
-    let their_stamp = Arc::clone(&done);
-    let thread = std::thread::spawn(move || {
-        while theirs.await_change(Turn::Ours) == Turn::Theirs {
-            std::thread::sleep(WORK);
-            their_stamp.store(now(), Ordering::SeqCst);
-            theirs.pass(Turn::Ours);
-        }
-    });
-
-    let [ours, bare] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
-    let (our_log, bare_log, asked) = (Arc::clone(&ours), Arc::clone(&bare), Arc::clone(&partner));
-    let late = move |log: &Mutex<Vec<u64>>, stamp: &AtomicU64| {
-        let late = now().saturating_sub(stamp.load(Ordering::SeqCst));
-        log.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(late);
-    };
+    let logs = Arc::new(Mutex::new([Log::default(), Log::default()]));
+    let (own_logs, own_hidden, own_bare) =
+        (Arc::clone(&logs), Arc::clone(&hidden), Arc::clone(&bare));
+    let mut asked_at = None;
     let payloads = Payloads::new()
-        .device(work, move |turn| {
-            let uses = [Use::Slice(Slice::whole(&scratch))];
-            turn.launch(&kernel, Grid::groups([1; 3]), &uses)
-        })
+        .device(work, |_| Ok(()))
         .host(see, move |_| {
-            late(&our_log, &stamp);
-            asked.pass(Turn::Theirs);
-            asked.await_change(Turn::Theirs);
-            late(&bare_log, &done);
+            let awake = now();
+            let mut logs = own_logs.lock().unwrap_or_else(PoisonError::into_inner);
+            let [ours, theirs] = &mut *logs;
+            ours.late.push(own_hidden.late(awake));
+            if let Some(asked_at) = asked_at {
+                ours.trip.push(awake - asked_at);
+            }
+            let begun = now();
+            own_bare.wait(own_bare.ask());
+            let awake = now();
+            theirs.late.push(own_bare.late(awake));
+            theirs.trip.push(awake - begun);
+            asked_at = Some(now());
             Ok(())
         });
     let options = RunOptions::of(TURNS, 1).with_race_check(false);
     let mut pipeline = Pipeline::start(&plan, &device, payloads, Threads::new(), options)?;
     let ran = pipeline.run().map(|_| ());
-    partner.pass(Turn::Over);
-    // It waits and cannot fail.
-    let _ = thread.join();
+    drop(pipeline);
+    for (partner, thread) in [(hidden, hidden_thread), (bare, bare_thread)] {
+        partner.dismiss();
+        // It waits and cannot fail.
+        let _ = thread.join();
+    }
     ran?;
-    let of = |log: &Mutex<Vec<u64>>| {
-        Wake::of(log.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    };
-    Ok([of(&ours), of(&bare)])
+    let logs = logs.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok([logs[0].side(), logs[1].side()])
 }

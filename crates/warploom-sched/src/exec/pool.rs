@@ -1,7 +1,7 @@
 //! Slots: made once, handed out by generation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use warploom_core::{Buffer, CheckedDevice, MemoryKind, Slice, Space};
 
@@ -16,7 +16,6 @@ use crate::model::{How, Plan, ResourceId, StageId, stride};
 pub struct Pool {
     resources: Vec<Ring>,
     stages: Vec<Uses>,
-    held: AtomicUsize,
     bytes: u64,
 }
 
@@ -145,7 +144,6 @@ impl Pool {
         Ok(Self {
             stages: stages.collect(),
             resources,
-            held: AtomicUsize::new(0),
             bytes,
         })
     }
@@ -156,8 +154,10 @@ impl Pool {
     }
 
     /// How many leases are out.
-    pub fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+    pub fn held(&self) -> u64 {
+        let slots = self.resources.iter().flat_map(|ring| &ring.slots);
+        let states = slots.map(|slot| SlotState::unpack(slot.state.load(Ordering::Acquire)));
+        states.map(|state| state.in_use).sum()
     }
 
     /// What is in a slot of a resource; `None` where there is no such slot.
@@ -239,7 +239,6 @@ impl Pool {
             wanted: generation,
             found: found.text(),
         })?;
-        self.held.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -249,6 +248,7 @@ impl Pool {
         };
         // Giving back is always allowed.
         let _ = self.resources[resource.0].slots[slot].change(|mut state| {
+            debug_assert!(state.in_use > 0, "given back twice");
             state.in_use = state.in_use.saturating_sub(1);
             let left = match how {
                 How::Write | How::Update => &mut state.writes_left,
@@ -257,7 +257,6 @@ impl Pool {
             *left = left.saturating_sub(1);
             Some(state)
         });
-        self.held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -288,7 +288,7 @@ pub(crate) struct Ran {
     pub(crate) result: Result<Summary, RunError>,
     pub(crate) delivered: Vec<(usize, u64, u64, u64)>,
     pub(crate) sim: Sim,
-    pub(crate) held: usize,
+    pub(crate) held: u64,
     /// What was done, even if it failed.
     pub(crate) summary: Summary,
 }

@@ -40,8 +40,9 @@ fn ratio(
     Ok(best[0] / best[1])
 }
 
-/// Kernels that do next to nothing, through our queue and events.
-fn enqueue(device: &CheckedDevice, bare: &Bare) -> Result<f64> {
+/// Kernels that do next to nothing, through our queue, with an event behind each of them or behind
+/// all, against bare launches, which come with an event each.
+fn enqueue(device: &CheckedDevice, bare: &Bare, has_events: bool) -> Result<f64> {
     const LAUNCHES: u32 = 5000;
     let kernel = device.kernel(&scale())?;
     let kind = device.info().local_kind().context("memory for kernels")?;
@@ -53,6 +54,9 @@ fn enqueue(device: &CheckedDevice, bare: &Bare) -> Result<f64> {
             let begun = Instant::now();
             for _ in 0..LAUNCHES {
                 queue.launch(&kernel, Grid::groups([1; 3]), &args)?;
+                if has_events {
+                    drop(queue.record()?);
+                }
             }
             queue.record()?.wait(None)?;
             Ok(begun.elapsed().as_secs_f64())
@@ -102,7 +106,9 @@ fn main() -> Result<()> {
     let id: DeviceId = "opencl:0".parse()?;
     if let Ok(device) = registry().open(id) {
         let bare = Bare::open(id.ordinal as usize, FRAME as usize)?;
-        println!("sched_enqueue_ratio {:.3}", enqueue(&device, &bare)?);
+        let [without, with] = [false, true].map(|events| enqueue(&device, &bare, events));
+        println!("sched_enqueue_ratio {:.3}", without?);
+        println!("sched_enqueue_events_ratio {:.3}", with?);
         println!("sched_tiny_ratio {:.3}", tiny(&device, &bare, 32)?);
         println!("sched_tiny_single_ratio {:.3}", tiny(&device, &bare, 1)?);
     } else {

@@ -8,6 +8,7 @@
 mod detection;
 mod kernels;
 mod leases;
+mod meter;
 mod plans;
 mod runs;
 mod same_bytes;

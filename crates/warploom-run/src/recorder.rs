@@ -41,6 +41,8 @@ pub(crate) struct Sights {
     pub(crate) pictures: BTreeMap<usize, Pictures>,
     /// When each task was begun.
     pub(crate) begun: BTreeMap<usize, Duration>,
+    /// Spans whose end was not known yet when there were too many of them to wait for.
+    pub(crate) guessed: u64,
 }
 
 /// Collects what happens, if somebody wants to know.
@@ -250,6 +252,7 @@ impl DeviceLane {
                 },
             };
             if let Some(mut sights) = self.recorder.sights() {
+                sights.guessed += u64::from(!is_done);
                 sights.spans.push(seen);
             }
         }
@@ -260,5 +263,43 @@ impl Drop for DeviceLane {
     /// The run is over, and the queues have been waited for.
     fn drop(&mut self) {
         self.collect(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A point that is never reached.
+    #[derive(Debug)]
+    struct Never;
+
+    impl Event for Never {
+        fn is_done(&self) -> warploom_core::Result<bool> {
+            Ok(false)
+        }
+        fn wait(&self, _timeout: Option<Duration>) -> warploom_core::Result<()> {
+            Ok(())
+        }
+        fn at(&self) -> Option<Duration> {
+            None
+        }
+    }
+
+    #[test]
+    fn spans_that_had_to_be_guessed_are_counted() {
+        let recorder = Arc::new(Recorder::new(Instant::now(), true, 1));
+        let mut lane = DeviceLane::new(&recorder, "work", None);
+        for _ in 0..PENDING + 6 {
+            lane.pending.push_back(Pending {
+                batch: Batch::default(),
+                enqueued: Duration::ZERO,
+                begin: Arc::new(Never),
+                end: Arc::new(Never),
+            });
+        }
+        lane.collect(PENDING);
+        let sights = recorder.take();
+        assert_eq!((sights.spans.len(), sights.guessed), (6, 6));
     }
 }

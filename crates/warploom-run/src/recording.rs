@@ -154,6 +154,14 @@ impl Recorded {
             });
         }
         self.generations += last;
+        if sights.guessed > 0 {
+            recording.notes.push(format!(
+                "incomplete: when {} of {} spans on {} ended is not known, because too many were open at once",
+                sights.guessed,
+                sights.spans.len(),
+                card.name
+            ));
+        }
         account(recording, device, &course.plan, sights.memory, trail);
     }
 

@@ -76,8 +76,22 @@ pub(super) struct Run<'k> {
     pub(super) y: Ex<'k>,
     /// Its first pixel.
     pub(super) first: Ex<'k>,
+    /// One past the last pixel of the row.
+    pub(super) end: Ex<'k>,
     /// Its pixels.
     pub(super) lanes: Lanes<'k>,
+}
+
+impl<'k> Run<'k> {
+    /// Runs `body` for whole runs, whose number of pixels a compiler knows, and for the others.
+    pub(super) fn both_ways(&self, k: &'k Builder, body: impl Fn(Lanes<'k>)) {
+        let run = self.lanes.run;
+        if run == 1 {
+            return body(self.lanes);
+        }
+        let whole = (self.first + run.cast_signed()).le(self.end);
+        k.if_else(whole, || body(Lanes::whole(k, run)), || body(self.lanes));
+    }
 }
 
 /// Runs `body` for every run of every row of an image.
@@ -88,7 +102,13 @@ pub(super) fn runs<'k>(k: &'k Builder, run: u32, dims: [Ex<'k>; 3], body: impl F
     let inside = z.lt(dims[0]) & y.lt(dims[1]) & first.lt(dims[2]);
     k.if_(inside, || {
         let lanes = Lanes::rest(k, run, first, dims[2]);
-        body(Run { z, y, first, lanes });
+        body(Run {
+            z,
+            y,
+            first,
+            end: dims[2],
+            lanes,
+        });
     });
 }
 

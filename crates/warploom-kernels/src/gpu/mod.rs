@@ -30,6 +30,8 @@ mod resample;
 mod rolling_ball;
 mod samples;
 mod scan;
+mod slide;
+mod strip;
 mod taps;
 mod threshold;
 mod totals;

@@ -6,7 +6,7 @@ use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node, ValueKind, real};
 use crate::kernel::{Access, Buf, Builder, Img};
 
-use super::lanes::{items, runs};
+use super::lanes::{Lanes, Run, items, runs};
 use super::launch::{Args, Plan};
 use super::tuning::Tuning;
 
@@ -60,6 +60,80 @@ fn value<'k>(k: &'k Builder, src: Img<'k>, ty: Ty, at: [Option<Between<'k>>; 3])
     })
 }
 
+/// A run of pixels that lie along a row of the source, each one pixel after the other: what they
+/// are mixed from lies side by side, too, and is read in vectors.
+struct Shift<'k> {
+    /// Is it so, and is all of it inside?
+    applies: Ex<'k>,
+    first: Ex<'k>,
+    /// Where the first pixel lies along x, in whole pixels and exactly.
+    low: Ex<'k>,
+    start: Ex<'k>,
+    beside: [Option<Between<'k>>; 2],
+}
+
+impl<'k> Shift<'k> {
+    /// `rows` are, for each axis, the place where the row starts, the step along it, and the last
+    /// place inside.
+    fn of(
+        k: &'k Builder,
+        run: Run<'k>,
+        rows: &[(Ex<'k>, Ex<'k>, Ex<'k>)],
+        extents: [Ex<'k>; 3],
+        single: [bool; 3],
+    ) -> Self {
+        let (start, step, _) = rows[2];
+        let mut applies = step.is(1.0) & (run.first + run.lanes.run.cast_signed()).le(run.end);
+        let mut beside = [None; 2];
+        for axis in 0..2 {
+            let (start, step, last) = rows[axis];
+            let place = k.let_(start + step * wide(run.first));
+            applies = applies & step.is(0.0) & place.ge(0.0) & place.le(last);
+            if !single[axis] {
+                let kept = k.let_(place.clamp(0.0, last));
+                let low = k.let_(kept.cast(Ty::I32));
+                let high = k.let_((low + 1).min(extents[axis] - 1));
+                let part = kept - wide(low);
+                beside[axis] = Some(Between { low, high, part });
+            }
+        }
+        let place = |lane: i32| k.let_(start + wide(run.first + lane));
+        let ends = [place(0), place(run.lanes.run.cast_signed() - 1)];
+        // Places outside are not cut off: they could be too large for the type.
+        let low = ends.map(|end| k.let_(end.clamp(0.0, rows[2].2).cast(Ty::I32)));
+        // Places that grow are rounded up to a whole number from some place on or nowhere, so that
+        // both ends tell of all between.
+        let even = (low[1] - low[0]).is(run.lanes.run.cast_signed() - 1);
+        let inside = ends[0].ge(0.0) & (low[1] + 1).lt(extents[2]);
+        Self {
+            applies: k.let_(applies & even & inside),
+            first: run.first,
+            low: low[0],
+            start,
+            beside,
+        }
+    }
+
+    /// What a pixel of the run is mixed from.
+    fn places(&self, k: &'k Builder, ty: Ty, lane: Ex<'k>) -> [Option<Between<'k>>; 3] {
+        let place = self.start + wide(self.first + lane);
+        let low = self.low + lane;
+        let part = k.let_((place - wide(low)).cast(ty));
+        let beside = |axis: usize| {
+            self.beside[axis].map(|between| Between {
+                part: between.part.cast(ty),
+                ..between
+            })
+        };
+        let along = Between {
+            low,
+            high: low + 1,
+            part,
+        };
+        [beside(0), beside(1), Some(along)]
+    }
+}
+
 /// The image where a matrix points to. Places are computed in `f64`; on devices without, a place
 /// within 2^-48 of the edge may count as the other side of it.
 pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &Tuning) -> Plan {
@@ -84,26 +158,43 @@ pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &
                 (start, m[2], last)
             })
             .collect();
-        run.lanes.each(|lane| {
-            let x = run.first + lane;
-            let mut inside = k.graph().number(Ty::Bool, 1.0);
-            let mut at = [None; 3];
-            for (axis, (start, step, last)) in rows.iter().enumerate() {
-                let p = k.let_(*start + *step * wide(x));
-                inside = inside & p.ge(0.0) & p.le(*last);
-                if single[axis] {
-                    continue;
+        let mixed = || {
+            run.lanes.each(|lane| {
+                let x = run.first + lane;
+                let mut inside = k.graph().number(Ty::Bool, 1.0);
+                let mut at = [None; 3];
+                for (axis, (start, step, last)) in rows.iter().enumerate() {
+                    let p = k.let_(*start + *step * wide(x));
+                    inside = inside & p.ge(0.0) & p.le(*last);
+                    if single[axis] {
+                        continue;
+                    }
+                    let kept = k.let_(p.clamp(0.0, *last));
+                    let low = k.let_(kept.floor().cast(Ty::I32));
+                    let part = k.let_((kept - wide(low)).cast(ty));
+                    let high = k.let_((low + 1).min(extents[axis] - 1));
+                    at[axis] = Some(Between { low, high, part });
                 }
-                let kept = k.let_(p.clamp(0.0, *last));
-                let low = k.let_(kept.floor().cast(Ty::I32));
-                let part = k.let_((kept - wide(low)).cast(ty));
-                let high = k.let_((low + 1).min(extents[axis] - 1));
-                at[axis] = Some(Between { low, high, part });
-            }
-            let found = value(&k, src, ty, at);
-            let found = inside.select(found, 0.0);
-            k.put(dst, [run.z, run.y, x], found.saturate(to.dtype()));
-        });
+                let found = value(&k, src, ty, at);
+                let found = inside.select(found, 0.0);
+                k.put(dst, [run.z, run.y, x], found.saturate(to.dtype()));
+            })
+        };
+        if !tuning.is_processor() {
+            return mixed();
+        }
+        let shift = Shift::of(&k, run, &rows, extents, single);
+        k.if_else(
+            shift.applies,
+            || {
+                Lanes::whole(&k, tuning.run).each(|lane| {
+                    let found = value(&k, src, ty, shift.places(&k, ty, lane));
+                    let at = [run.z, run.y, run.first + lane];
+                    k.put(dst, at, found.saturate(to.dtype()));
+                });
+            },
+            mixed,
+        );
     });
     let def = k.finish("wl_affine", tuning.group);
     let mut plan = Plan::default();

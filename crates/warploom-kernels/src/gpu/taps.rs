@@ -13,11 +13,21 @@ use crate::kernel::{Access, Buf, Builder};
 
 use super::lanes::{Lanes, Run, items, runs};
 use super::launch::{Args, Plan, along};
+use super::strip;
 use super::tuning::Tuning;
+
+/// Distances whose pixels are added at once on a processor: a power of two, see `sums`.
+pub(super) const DISTANCES: i32 = 4;
+
+/// The largest radius for which a run is copied with what lies beside it.
+const PADDING: u32 = 256;
+
+/// What a sum has for a pixel, at one distance.
+type Term<'k> = Box<dyn Fn(Ex<'k>) -> Ex<'k> + 'k>;
 
 /// What is summed, in terms of the neighbour at a distance.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+pub(super) enum Form {
     Even,
     Odd,
     Any,
@@ -33,7 +43,7 @@ impl Form {
     }
 
     /// The first distance.
-    fn start(self) -> i32 {
+    pub(super) fn start(self) -> i32 {
         i32::from(self == Self::Odd)
     }
 }
@@ -57,7 +67,7 @@ impl<'k> Frame<'k> {
         &self,
         distance: Option<Ex<'k>>,
         rows: &impl Fn(Ex<'k>) -> F,
-    ) -> Box<dyn Fn(Ex<'k>) -> Ex<'k> + 'k> {
+    ) -> Term<'k> {
         let or = |first: i32| distance.unwrap_or_else(|| self.k.graph().int(first));
         match (self.form, distance) {
             (Form::Even, None) => Box::new(rows(or(0))),
@@ -86,7 +96,28 @@ impl<'k> Frame<'k> {
         let term = self.term(None, &rows);
         lanes.each(|lane| sums.set(lane, weight * term(lane)));
         let start = self.form.start();
-        k.for_(k.graph().int(start + 1), self.end, |distance| {
+        let first = k.graph().int(start + 1);
+        let mut next = first;
+        if lanes.run > 1 {
+            // Several distances for each time that the sums come from memory and go back.
+            let rounds = (self.end - first).max(0).shifted_right(2);
+            next = k.let_(first + rounds * DISTANCES);
+            k.for_by(first, next, k.graph().int(DISTANCES), |distance| {
+                let several: Vec<_> = (0..DISTANCES)
+                    .map(|on| {
+                        let weight = k.load(self.weights, distance + (on - start));
+                        (weight, self.term(Some(k.let_(distance + on)), &rows))
+                    })
+                    .collect();
+                lanes.each(|lane| {
+                    let add = |sum: Ex<'k>, (weight, term): &(Ex<'k>, Term<'k>)| {
+                        k.let_(weight.fma(term(lane), sum))
+                    };
+                    sums.set(lane, several.iter().fold(sums.get(lane), add));
+                });
+            });
+        }
+        k.for_(next, self.end, |distance| {
             let weight = k.load(self.weights, distance - start);
             let term = self.term(Some(distance), &rows);
             lanes.each(|lane| sums.set(lane, weight.fma(term(lane), sums.get(lane))));
@@ -97,14 +128,16 @@ impl<'k> Frame<'k> {
 
 /// What the kernel's text depends on.
 #[derive(Clone, Copy)]
-struct Sort {
-    form: Form,
-    from: DType,
-    to: DType,
+pub(super) struct Sort {
+    pub(super) form: Form,
+    pub(super) from: DType,
+    pub(super) to: DType,
     /// Not along x.
     across: bool,
-    boundary: Boundary,
+    pub(super) boundary: Boundary,
     run: u32,
+    /// Are runs at the ends of rows copied, with what the rule makes of the pixels beside them?
+    padded: bool,
 }
 
 fn write<'k>(k: &'k Builder, sort: Sort) {
@@ -129,7 +162,9 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         inside.map_or(value, |inside| inside.select(value, zero))
     };
     runs(k, sort.run, dims, |run| {
-        let Run { z, y, first, lanes } = run;
+        let Run {
+            z, y, first, lanes, ..
+        } = run;
         let finish = |lane: Ex<'k>, sum: Ex<'k>| {
             k.put(dst, [z, y, first + lane], sum.saturate(sort.to));
         };
@@ -146,6 +181,23 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         }
         let row = k.let_(k.index(src, [z, y, k.graph().int(0)]));
         let edge = || {
+            if sort.padded {
+                // By the rule once for each pixel, not for each term of each sum.
+                let line = k.line(real, sort.run + 2 * PADDING);
+                k.for_(
+                    k.graph().int(0),
+                    radius + radius + sort.run.cast_signed(),
+                    |at| {
+                        let (place, inside) = k.source(first + at - radius, dims[2], sort.boundary);
+                        k.store(line, at, k.let_(pixel(row + place, inside)));
+                    },
+                );
+                let rows = |distance: Ex<'k>| {
+                    let start = k.let_(radius + distance);
+                    move |lane: Ex<'k>| k.load(line, start + lane)
+                };
+                return frame.sums(lanes, rows, finish);
+            }
             let rows = |distance: Ex<'k>| {
                 move |lane: Ex<'k>| {
                     let at = first + lane + distance;
@@ -174,17 +226,29 @@ pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Pl
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let across = taps.axis != 2;
+    let strips = across && tuning.is_processor() && taps.weights.radius() <= strip::REACH;
+    let run = match (across, tuning.is_processor()) {
+        // Along x longer runs have less to read beside them.
+        (false, true) => 2 * tuning.run,
+        _ => tuning.run,
+    };
     let sort = Sort {
         form: Form::of(&taps.weights),
         from: from.dtype(),
         to: to.dtype(),
         across,
         boundary: taps.boundary,
-        run: tuning.run,
+        run,
+        padded: tuning.is_processor() && taps.weights.radius() <= PADDING as usize,
     };
     let k = Builder::new();
-    write(&k, sort);
-    let name = if across { "wl_taps_across" } else { "wl_taps" };
+    let name = if strips {
+        strip::write(&k, sort);
+        "wl_taps_strip"
+    } else {
+        write(&k, sort);
+        if across { "wl_taps_across" } else { "wl_taps" }
+    };
     let def = k.finish(name, tuning.group);
     let mut plan = Plan::default();
     let list = plan.reals(real(from.dtype()), taps.weights.values());
@@ -200,6 +264,12 @@ pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Pl
         .dims_along(to, taps.axis)
         .count(end)
         .count(radius);
-    plan.launch(def, items(along(to.dims(), taps.axis), tuning.run), args);
+    let dims = along(to.dims(), taps.axis);
+    let items = if strips {
+        strip::items(dims)
+    } else {
+        items(dims, run)
+    };
+    plan.launch(def, items, args);
     plan
 }

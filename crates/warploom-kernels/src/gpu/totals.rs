@@ -17,6 +17,8 @@ use super::tuning::Tuning;
 const CHUNK: u32 = 4096;
 const LANES: u32 = 16;
 const GROUP: u32 = 256;
+/// Pixels that a lane adds before its values go back to memory, on a processor.
+const ROUNDS: u32 = 8;
 
 /// What [`first`] leaves in its list.
 pub(super) const MIN: i32 = 0;
@@ -355,24 +357,48 @@ fn chunkwise<'k>(
         let start = k.let_(chunk * size);
         k.if_(start.ge(0) & start.lt(count), || {
             let length = k.let_((count - start).min(size));
-            let vars: Vec<Vec<Var>> = (0..LANES).map(|_| new()).collect();
-            let rounds = k.let_(length.shifted_right(4));
-            k.for_(int(k, 0), rounds, |round| {
-                let base = k.let_(start + round * lanes);
-                for (at, vars) in (0..).zip(&vars) {
-                    advance(vars, base + at);
+            // An array for each value, and a loop over its lanes, which becomes vector code.
+            let values: Vec<Buf> = starts
+                .iter()
+                .map(|(start, _)| k.array(start.ty(), LANES, Space::Private))
+                .collect();
+            k.for_(int(k, 0), int(k, lanes), |lane| {
+                for (value, (start, _)) in values.iter().zip(starts) {
+                    k.store(*value, lane, *start);
                 }
             });
-            let done = k.let_(rounds * lanes);
-            for (at, vars) in (0..).zip(&vars) {
-                k.if_((done + at).lt(length), || advance(vars, start + done + at));
-            }
-            for (which, out) in out.iter().enumerate() {
+            // Some pixels of lanes from `at` on, one after the other for each.
+            let some = |at: Ex<'k>, lanes: Ex<'k>, rounds: u32| {
+                k.for_(int(k, 0), lanes, |lane| {
+                    let mut now: Vec<Ex<'k>> =
+                        values.iter().map(|value| k.load(*value, lane)).collect();
+                    for round in 0..rounds {
+                        let offset = (round * LANES).cast_signed();
+                        let pixel = k.load(pixels, start + at + offset + lane);
+                        now = step(pixel, &now)
+                            .into_iter()
+                            .map(|next| k.let_(next))
+                            .collect();
+                    }
+                    for (value, next) in values.iter().zip(now) {
+                        k.store(*value, lane, next);
+                    }
+                });
+            };
+            let long = (LANES * ROUNDS).cast_signed();
+            let far = k.let_(length - length % int(k, long));
+            let all = k.let_(length - length % int(k, lanes));
+            k.for_by(int(k, 0), far, int(k, long), |at| {
+                some(at, int(k, lanes), ROUNDS)
+            });
+            k.for_by(far, all, int(k, lanes), |at| some(at, int(k, lanes), 1));
+            some(all, k.let_(length - all), 1);
+            for (which, (out, value)) in out.iter().zip(&values).enumerate() {
                 let sum = k.var(starts[which].0);
-                for lane in &vars {
-                    let next = k.get(lane[which]);
+                k.for_(int(k, 0), int(k, lanes), |lane| {
+                    let next = k.load(*value, lane);
                     k.set(sum, join(which, k.get(sum), next));
-                }
+                });
                 k.store(*out, chunk, k.get(sum));
             }
         });

@@ -16,6 +16,7 @@ use crate::kernel::{Access, Builder, Work};
 use super::fold;
 use super::lanes::Lanes;
 use super::launch::{Args, Plan, along};
+use super::slide;
 use super::tuning::Tuning;
 
 /// A window, as the primitive says it.
@@ -54,8 +55,7 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
     let start = k.let_((k.work(Work::Global(block_axis)) - 1) * window);
     let some = start.lt(0) | start.lt(length - 1);
     let inside = plane.lt(planes) & first.lt(side) & some;
-    k.if_(inside, || {
-        let lanes = Lanes::rest(k, sort.run, first, side);
+    let body = |lanes: Lanes<'k>| {
         let running = lanes.values(ty);
         let base = |offset: Ex<'k>, pitch: [Ex<'k>; 2]| {
             let beside = if sort.across { first } else { first * pitch[1] };
@@ -131,10 +131,22 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
                 },
             );
         });
+    };
+    k.if_(inside, || {
+        let rest = Lanes::rest(k, sort.run, first, side);
+        if sort.run == 1 {
+            return body(rest);
+        }
+        // A number of lanes that the compiler knows makes better code.
+        let whole = (first + sort.run.cast_signed()).le(side);
+        k.if_else(whole, || body(Lanes::whole(k, sort.run)), || body(rest));
     });
 }
 
 pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -> Plan {
+    if let Some(plan) = slide::plan(flow, node, window, tuning) {
+        return plan;
+    }
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let across = window.axis != 2;

@@ -133,9 +133,24 @@ impl Builder {
 
     /// An array for each work item, or for each group.
     pub fn array(&self, ty: Ty, length: u32, space: Space) -> Buf {
+        self.declare(ty, None, length, space)
+    }
+
+    /// An array of pixels for each work item. What is stored must be in the range of the type.
+    ///
+    /// # Panics
+    /// When no operation takes the element type.
+    pub fn line(&self, dtype: DType, length: u32) -> Buf {
+        let ty = Ty::of(dtype).expect("an element type that operations take");
+        let narrow = matches!(dtype, DType::U8 | DType::U16 | DType::I16).then_some(dtype);
+        self.declare(ty, narrow, length, Space::Private)
+    }
+
+    fn declare(&self, ty: Ty, narrow: Option<DType>, length: u32, space: Space) -> Buf {
         let mut arrays = self.arrays.borrow_mut();
         arrays.push(ArrayDecl {
             ty,
+            narrow,
             length,
             space,
             atomic: false,

@@ -6,7 +6,30 @@ use warploom_core::DType;
 
 use super::def::{Access, Atomic, KernelDef, Place, Space, Target, Work};
 use super::walk::{Dialect, Walk};
-use crate::expr::{Bin, Ty, Un};
+use crate::expr::{Bin, Node, Ty, Un};
+
+/// Rounding to whole numbers for OpenCL C: compilers for processors call a function for every
+/// number instead of turning `rint` (and `floor` of doubles) into vector code. Above 2^23, or 2^52,
+/// every number is whole; below, adding that leaves no room for a fraction.
+const ROUND: &str = "\
+static inline float wl_round(float v) {
+  const float a = fabs(v);
+  const float whole = (a + 8388608.0f) - 8388608.0f;
+  return a < 8388608.0f ? as_float((as_int(v) & (-2147483647 - 1)) | as_int(whole)) : v;
+}
+";
+const ROUND_WIDE: &str = "\
+static inline double wl_round_wide(double v) {
+  const double a = fabs(v);
+  const double whole = (a + 4503599627370496.0) - 4503599627370496.0;
+  const long sign = as_long(v) & (-9223372036854775807L - 1L);
+  return a < 4503599627370496.0 ? as_double(sign | as_long(whole)) : v;
+}
+static inline double wl_floor_wide(double v) {
+  const double whole = wl_round_wide(v);
+  return whole > v ? whole - 1.0 : whole;
+}
+";
 
 struct C<'a> {
     def: &'a KernelDef,
@@ -57,6 +80,12 @@ impl C<'_> {
                 text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
             }
             text += "#pragma OPENCL FP_CONTRACT OFF\n";
+            if self.has(Un::Round, Ty::F32) {
+                text += ROUND;
+            }
+            if self.has(Un::Round, Ty::F64) || self.has(Un::Floor, Ty::F64) {
+                text += ROUND_WIDE;
+            }
         }
         let [x, y, z] = def.group;
         let buffers = def.buffers.iter().enumerate().map(|(at, buffer)| {
@@ -96,11 +125,17 @@ impl C<'_> {
             let _ = writeln!(
                 text,
                 "  {space}{} a{at}[{}];",
-                register(array.ty),
+                array.narrow.map_or(register(array.ty), element),
                 array.length
             );
         }
         text
+    }
+
+    /// Does the kernel do this to numbers of this type?
+    fn has(&self, op: Un, ty: Ty) -> bool {
+        let mut nodes = self.def.nodes.iter();
+        nodes.any(|(node, of)| matches!(node, Node::Un(un, _) if *un == op) && *of == ty)
     }
 
     /// A function's name for a type: CUDA marks single precision.
@@ -178,8 +213,11 @@ impl Dialect for C<'_> {
             Un::Not if ty == Ty::Bool => format!("(!{a})"),
             Un::Not => format!("(~{a})"),
             Un::Sqrt => format!("{}({a})", self.function("sqrt", ty)),
+            Un::Floor if !self.cuda && ty == Ty::F64 => format!("wl_floor_wide({a})"),
             Un::Floor => format!("{}({a})", self.function("floor", ty)),
             Un::Ceil => format!("{}({a})", self.function("ceil", ty)),
+            Un::Round if !self.cuda && ty == Ty::F64 => format!("wl_round_wide({a})"),
+            Un::Round if !self.cuda => format!("wl_round({a})"),
             Un::Round => format!("{}({a})", self.function("rint", ty)),
             Un::IsNan => format!("({a} != {a})"),
             Un::ToBits if self.cuda => format!("__float_as_int({a})"),
@@ -278,7 +316,9 @@ impl Dialect for C<'_> {
             Place::Buffer(number) => {
                 format!("({})", element(self.def.buffers[number as usize].dtype))
             }
-            Place::Array(_) => String::new(),
+            Place::Array(number) => self.def.arrays[number as usize]
+                .narrow
+                .map_or_else(String::new, |dtype| format!("({})", element(dtype))),
         };
         format!("{}[{index}] = {cast}{value};", Self::place(place))
     }

@@ -50,8 +50,11 @@ pub enum Space {
 /// An array of a kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ArrayDecl {
-    /// Its elements.
+    /// What its elements are loaded as.
     pub ty: Ty,
+    /// The elements' own type, where it is narrower than what they are loaded as: languages that
+    /// have such arrays keep more of them in a vector.
+    pub narrow: Option<DType>,
     /// How many.
     pub length: u32,
     /// Where it lives.

@@ -81,3 +81,58 @@ fn windows_of_every_shape_beyond_every_edge() {
         })
     }));
 }
+
+/// Extents of more than one piece of what a processor works on at once, whole ones and others.
+const PIECES: [[u64; 3]; 2] = [[1, 130, 64], [1, 17, 1100]];
+
+#[test]
+fn taps_of_several_pieces() {
+    let odd = || Weights::Odd(vec![0.5, 0.25, 0.125, 0.0625, 0.5, 0.1]);
+    agree(Boundary::ALL.into_iter().flat_map(|boundary| {
+        PIECES.into_iter().flat_map(move |dims| {
+            (1..3).flat_map(move |axis| {
+                [even(9), odd(), any(6), even(70)]
+                    .map(|weights| taps(DType::F32, dims, axis, weights, boundary))
+            })
+        })
+    }));
+}
+
+#[test]
+fn windows_of_several_pieces() {
+    let combines = [Combine::Sum, Combine::Min, Combine::Max];
+    agree(PIECES.into_iter().flat_map(move |dims| {
+        (1..3).flat_map(move |axis| {
+            combines.into_iter().flat_map(move |combine| {
+                [1, 2, 3, 32, 65, 600]
+                    .map(move |radius| window(DType::F32, dims, axis, radius, combine))
+            })
+        })
+    }));
+}
+
+/// Which of two equal zeros is the extreme depends on the order in which they are looked at.
+#[test]
+fn zeros_of_both_signs_in_windows() {
+    let pixels: Vec<f32> = (0_u32..130 * 70)
+        .map(|at| match at.wrapping_mul(2_654_435_761) >> 29 {
+            0 | 1 => -0.0,
+            2 | 3 => 0.0,
+            4 => f32::NAN,
+            5 => -1.0,
+            _ => 1.0,
+        })
+        .collect();
+    agree((1..3).flat_map(|axis| {
+        let pixels = pixels.clone();
+        [Combine::Min, Combine::Max]
+            .into_iter()
+            .flat_map(move |combine| {
+                let pixels = pixels.clone();
+                [1, 2, 3, 20].map(|radius| {
+                    let case = window(DType::F32, [1, 130, 70], axis, radius, combine);
+                    case.with_input(0, &pixels)
+                })
+            })
+    }));
+}

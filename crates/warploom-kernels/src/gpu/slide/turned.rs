@@ -1,0 +1,197 @@
+//! Sums of windows along x: rows beside each other are turned, so that what is summed one after the
+//! other has the same sums of other rows beside it, and the loop over those becomes vector code.
+
+use warploom_core::DType;
+
+use crate::Boundary;
+use crate::expr::Ex;
+use crate::flow::{Flow, Node};
+use crate::kernel::{Buf, Builder, Img, Space, Work};
+
+use super::super::launch::Plan;
+use super::super::tuning::Tuning;
+use super::super::window::Window;
+use super::Frame;
+
+/// Pixels along x of a turned piece, unless one window is longer, and the largest radius.
+const TURNED: [u32; 2] = [128, 64];
+
+/// Sums of windows along x, of some rows at once.
+struct Turned<'k> {
+    frame: Frame<'k>,
+    boundary: Boundary,
+    /// What is summed, turned: the rows' pixels at one place are beside each other.
+    tile: Buf,
+    rows: u32,
+    /// The first of the rows, and where the piece starts.
+    row: Ex<'k>,
+    start: Ex<'k>,
+    plane: Ex<'k>,
+    /// How many windows follow each other in the piece.
+    blocks: Ex<'k>,
+}
+
+impl<'k> Turned<'k> {
+    fn row(&self, img: Img<'k>, row: Ex<'k>) -> Ex<'k> {
+        let k = self.frame.k;
+        k.let_(img.offset + self.plane * img.pitch[0] + row * img.pitch[1])
+    }
+
+    fn int(&self, value: i32) -> Ex<'k> {
+        self.frame.k.graph().int(value)
+    }
+
+    fn lanes(&self, body: impl FnOnce(Ex<'k>)) {
+        let k = self.frame.k;
+        k.for_(self.int(0), self.int(self.rows.cast_signed()), body);
+    }
+
+    /// The first element of a place in the tile.
+    fn at(&self, place: Ex<'k>) -> Ex<'k> {
+        self.frame.k.let_(place * self.rows.cast_signed())
+    }
+
+    fn read(&self) {
+        let (k, frame) = (self.frame.k, &self.frame);
+        let ty = self.tile.ty();
+        let zero = k.graph().number(ty, 0.0);
+        let first = k.let_(self.start - frame.radius);
+        let length = k.let_(self.blocks * frame.window + frame.window);
+        let before = k.let_((-first).max(0).min(length));
+        let behind = k.let_((frame.length - first).max(before).min(length));
+        self.lanes(|lane| {
+            // What is beside the image is read from its last row and written nowhere.
+            let row = self.row(frame.src, (self.row + lane).min(frame.side - 1));
+            let outside = |place: Ex<'k>| {
+                let (source, inside) = k.source(first + place, frame.length, self.boundary);
+                let value = k.load(frame.src.buf, row + source).cast(ty);
+                let value = inside.map_or(value, |inside| inside.select(value, zero));
+                k.store(
+                    self.tile,
+                    place * self.rows.cast_signed() + lane,
+                    k.let_(value),
+                );
+            };
+            k.for_(self.int(0), before, outside);
+            k.for_(before, behind, |place| {
+                let value = k.load(frame.src.buf, row + first + place).cast(ty);
+                k.store(
+                    self.tile,
+                    place * self.rows.cast_signed() + lane,
+                    k.let_(value),
+                );
+            });
+            k.for_(behind, length, outside);
+        });
+    }
+
+    /// Leaves the results of a block where its pixels were: that of its last window first.
+    fn sum(&self) {
+        let (k, tile) = (self.frame.k, self.tile);
+        let (window, int) = (self.frame.window, |value: i32| self.int(value));
+        let running = k.array(tile.ty(), self.rows, Space::Private);
+        k.for_(int(0), self.blocks, |block| {
+            let here = k.let_(block * window);
+            let last = self.at(here + (window - 1));
+            self.lanes(|lane| k.store(running, lane, k.load(tile, last + lane)));
+            k.for_(int(1), window - 1, |back| {
+                let at = self.at(here + (window - 1 - back));
+                self.lanes(|lane| {
+                    let sum = k.let_(k.load(running, lane) + k.load(tile, at + lane));
+                    k.store(running, lane, sum);
+                    k.store(tile, at + lane, sum);
+                });
+            });
+            let next = k.let_(here + window);
+            let (from, to) = (self.at(next), self.at(here + 1));
+            self.lanes(|lane| {
+                let first = k.load(tile, from + lane);
+                k.store(running, lane, first);
+                k.store(tile, to + lane, k.let_(k.load(tile, to + lane) + first));
+            });
+            k.for_(int(1), window - 1, |on| {
+                let (from, to) = (self.at(next + on), self.at(here + 1 + on));
+                self.lanes(|lane| {
+                    let sum = k.let_(k.load(running, lane) + k.load(tile, from + lane));
+                    k.store(running, lane, sum);
+                    k.store(tile, to + lane, k.let_(k.load(tile, to + lane) + sum));
+                });
+            });
+            let (from, to) = (self.at(next + (window - 1)), self.at(here));
+            self.lanes(|lane| {
+                let sum = k.load(running, lane) + k.load(tile, from + lane);
+                k.store(tile, to + lane, k.let_(sum));
+            });
+        });
+    }
+
+    fn write(&self) {
+        let (k, frame) = (self.frame.k, &self.frame);
+        let rows = self.rows.cast_signed();
+        let some = k.let_((frame.side - self.row).min(rows));
+        let begin = k.let_((-self.start).max(1));
+        let all = self.blocks * frame.window + 1;
+        let end = k.let_((frame.length - self.start).min(all));
+        k.for_(self.int(0), some, |lane| {
+            let row = k.let_(self.row(frame.dst, self.row + lane) + self.start);
+            k.for_(begin, end, |place| {
+                let value = k.load(self.tile, place * rows + lane);
+                k.store(frame.dst.buf, row + place, value);
+            });
+            // The last window of a block is a block itself, and lies where the block begins.
+            k.for_(self.int(1), self.blocks + 1, |block| {
+                let place = k.let_(block * frame.window);
+                k.if_(place.ge(begin) & place.lt(end), || {
+                    let from = (place - frame.window) * rows + lane;
+                    k.store(frame.dst.buf, row + place, k.load(self.tile, from));
+                });
+            });
+        });
+    }
+}
+
+/// The launch, unless the window goes another way or is too long.
+pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -> Option<Plan> {
+    if window.axis != 2 || !(1..=TURNED[1]).contains(&window.radius) {
+        return None;
+    }
+    let kind = flow.kind(node.outputs[0]);
+    let k = Builder::new();
+    let frame = Frame::new(&k, flow.kind(node.inputs[0]).dtype(), kind.dtype());
+    let rows: u32 = if kind.dtype() == DType::F64 { 16 } else { 32 };
+    let plane = k.work(Work::Global(2));
+    let row = k.let_(k.work(Work::Global(1)) * rows.cast_signed());
+    let at_least = |window: u64| (u64::from(TURNED[0]) / window).max(1);
+    let blocks = k.let_((k.graph().int(TURNED[0].cast_signed()) / frame.window).max(1));
+    // Blocks count from the one before the first.
+    let start = k.let_((k.work(Work::Global(0)) * blocks - 1) * frame.window);
+    let some = start.lt(0) | start.lt(frame.length - 1);
+    k.if_(plane.lt(frame.planes) & row.lt(frame.side) & some, || {
+        let longest = (2 * TURNED[1] + 1).max(TURNED[0]) + 2 * TURNED[1] + 1;
+        let piece = Turned {
+            frame,
+            boundary: window.boundary,
+            tile: k.line(kind.dtype(), longest * rows),
+            rows,
+            row,
+            start,
+            plane,
+            blocks,
+        };
+        piece.read();
+        piece.sum();
+        piece.write();
+    });
+    let def = k.finish("wl_window_turned", tuning.group);
+    let [planes, side, length] = kind.dims();
+    let width = u64::from(window.radius) * 2 + 1;
+    let all = 1 + (length - 1).div_ceil(width);
+    let items = [
+        all.div_ceil(at_least(width)),
+        side.div_ceil(u64::from(rows)),
+        planes,
+    ];
+    let mut plan = Plan::default();
+    plan.launch(def, items, Frame::args(flow, node, window));
+    Some(plan)
+}

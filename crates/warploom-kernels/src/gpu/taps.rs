@@ -16,7 +16,7 @@ use super::launch::{Args, Plan, along};
 use super::strip;
 use super::tuning::Tuning;
 
-/// Distances whose pixels are added at once on a processor: a power of two, see `sums`.
+/// Distances whose pixels are added at once on a processor.
 pub(super) const DISTANCES: i32 = 4;
 
 /// The largest radius for which a run is copied with what lies beside it.
@@ -100,7 +100,7 @@ impl<'k> Frame<'k> {
         let mut next = first;
         if lanes.run > 1 {
             // Several distances for each time that the sums come from memory and go back.
-            let rounds = (self.end - first).max(0).shifted_right(2);
+            let rounds = (self.end - first).max(0) / k.graph().int(DISTANCES);
             next = k.let_(first + rounds * DISTANCES);
             k.for_by(first, next, k.graph().int(DISTANCES), |distance| {
                 let several: Vec<_> = (0..DISTANCES)

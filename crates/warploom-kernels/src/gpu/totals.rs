@@ -327,6 +327,16 @@ enum Join {
     Most,
 }
 
+impl Join {
+    fn of<'k>(self, a: Ex<'k>, b: Ex<'k>) -> Ex<'k> {
+        match self {
+            Self::Sum => a + b,
+            Self::Least => a.min(b),
+            Self::Most => a.max(b),
+        }
+    }
+}
+
 /// Folds every chunk: `step` gives the next values of a lane from a pixel and the lane's values
 /// now; lanes are then joined, value by value.
 fn chunkwise<'k>(
@@ -346,63 +356,9 @@ fn chunkwise<'k>(
             k.set(*var, next);
         }
     };
-    let join = |which: usize, a: Ex<'k>, b: Ex<'k>| match starts[which].1 {
-        Join::Sum => a + b,
-        Join::Least => a.min(b),
-        Join::Most => a.max(b),
-    };
     let new = || -> Vec<Var> { starts.iter().map(|(start, _)| k.var(*start)).collect() };
     if tuning.is_processor() {
-        let chunk = item(k, tuning);
-        let start = k.let_(chunk * size);
-        k.if_(start.ge(0) & start.lt(count), || {
-            let length = k.let_((count - start).min(size));
-            // An array for each value, and a loop over its lanes, which becomes vector code.
-            let values: Vec<Buf> = starts
-                .iter()
-                .map(|(start, _)| k.array(start.ty(), LANES, Space::Private))
-                .collect();
-            k.for_(int(k, 0), int(k, lanes), |lane| {
-                for (value, (start, _)) in values.iter().zip(starts) {
-                    k.store(*value, lane, *start);
-                }
-            });
-            // Some pixels of lanes from `at` on, one after the other for each.
-            let some = |at: Ex<'k>, lanes: Ex<'k>, rounds: u32| {
-                k.for_(int(k, 0), lanes, |lane| {
-                    let mut now: Vec<Ex<'k>> =
-                        values.iter().map(|value| k.load(*value, lane)).collect();
-                    for round in 0..rounds {
-                        let offset = (round * LANES).cast_signed();
-                        let pixel = k.load(pixels, start + at + offset + lane);
-                        now = step(pixel, &now)
-                            .into_iter()
-                            .map(|next| k.let_(next))
-                            .collect();
-                    }
-                    for (value, next) in values.iter().zip(now) {
-                        k.store(*value, lane, next);
-                    }
-                });
-            };
-            let long = (LANES * ROUNDS).cast_signed();
-            let far = k.let_(length - length % int(k, long));
-            let all = k.let_(length - length % int(k, lanes));
-            k.for_by(int(k, 0), far, int(k, long), |at| {
-                some(at, int(k, lanes), ROUNDS)
-            });
-            k.for_by(far, all, int(k, lanes), |at| some(at, int(k, lanes), 1));
-            some(all, k.let_(length - all), 1);
-            for (which, (out, value)) in out.iter().zip(&values).enumerate() {
-                let sum = k.var(starts[which].0);
-                k.for_(int(k, 0), int(k, lanes), |lane| {
-                    let next = k.load(*value, lane);
-                    k.set(sum, join(which, k.get(sum), next));
-                });
-                k.store(*out, chunk, k.get(sum));
-            }
-        });
-        return;
+        return side_by_side(k, tuning, (pixels, count), starts, step, out);
     }
     let (at, mine) = (item(k, tuning), lane(k, tuning));
     let (chunk, first) = (k.let_(at.shifted_right(4)), k.let_(at & int(k, lanes - 1)));
@@ -428,7 +384,68 @@ fn chunkwise<'k>(
             let sum = k.var(starts[which].0);
             k.for_(int(k, 0), int(k, lanes), |i| {
                 let next = k.load(*all, mine + i);
-                k.set(sum, join(which, k.get(sum), next));
+                k.set(sum, starts[which].1.of(k.get(sum), next));
+            });
+            k.store(*out, chunk, k.get(sum));
+        }
+    });
+}
+
+/// The same in one item for a chunk: an array for each value, and loops over its lanes, which become
+/// vector code.
+fn side_by_side<'k>(
+    k: &'k Builder,
+    tuning: &Tuning,
+    (pixels, count): (Buf, Ex<'k>),
+    starts: &[(Ex<'k>, Join)],
+    step: impl Fn(Ex<'k>, &[Ex<'k>]) -> Vec<Ex<'k>>,
+    out: &[Buf],
+) {
+    let (size, lanes) = (CHUNK.cast_signed(), LANES.cast_signed());
+    let chunk = item(k, tuning);
+    let start = k.let_(chunk * size);
+    k.if_(start.ge(0) & start.lt(count), || {
+        let length = k.let_((count - start).min(size));
+        let values: Vec<Buf> = starts
+            .iter()
+            .map(|(start, _)| k.array(start.ty(), LANES, Space::Private))
+            .collect();
+        k.for_(int(k, 0), int(k, lanes), |lane| {
+            for (value, (start, _)) in values.iter().zip(starts) {
+                k.store(*value, lane, *start);
+            }
+        });
+        // Some pixels of lanes from `at` on, one after the other for each.
+        let some = |at: Ex<'k>, lanes: Ex<'k>, rounds: u32| {
+            k.for_(int(k, 0), lanes, |lane| {
+                let mut now: Vec<Ex<'k>> =
+                    values.iter().map(|value| k.load(*value, lane)).collect();
+                for round in 0..rounds {
+                    let offset = (round * LANES).cast_signed();
+                    let pixel = k.load(pixels, start + at + offset + lane);
+                    now = step(pixel, &now)
+                        .into_iter()
+                        .map(|next| k.let_(next))
+                        .collect();
+                }
+                for (value, next) in values.iter().zip(now) {
+                    k.store(*value, lane, next);
+                }
+            });
+        };
+        let long = (LANES * ROUNDS).cast_signed();
+        let far = k.let_(length - length % int(k, long));
+        let all = k.let_(length - length % int(k, lanes));
+        k.for_by(int(k, 0), far, int(k, long), |at| {
+            some(at, int(k, lanes), ROUNDS);
+        });
+        k.for_by(far, all, int(k, lanes), |at| some(at, int(k, lanes), 1));
+        some(all, k.let_(length - all), 1);
+        for (which, (out, value)) in out.iter().zip(&values).enumerate() {
+            let sum = k.var(starts[which].0);
+            k.for_(int(k, 0), int(k, lanes), |lane| {
+                let next = k.load(*value, lane);
+                k.set(sum, starts[which].1.of(k.get(sum), next));
             });
             k.store(*out, chunk, k.get(sum));
         }

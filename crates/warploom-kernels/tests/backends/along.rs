@@ -83,17 +83,16 @@ fn windows_of_every_shape_beyond_every_edge() {
 }
 
 /// Extents of more than one piece of what a processor works on at once, whole ones and others.
-const PIECES: [[u64; 3]; 2] = [[1, 130, 64], [1, 17, 1100]];
+const PIECES: [[u64; 3]; 2] = [[1, 130, 64], [1, 5, 1100]];
 
 #[test]
 fn taps_of_several_pieces() {
     let odd = || Weights::Odd(vec![0.5, 0.25, 0.125, 0.0625, 0.5, 0.1]);
-    agree(Boundary::ALL.into_iter().flat_map(|boundary| {
-        PIECES.into_iter().flat_map(move |dims| {
-            (1..3).flat_map(move |axis| {
-                [even(9), odd(), any(6), even(70)]
-                    .map(|weights| taps(DType::F32, dims, axis, weights, boundary))
-            })
+    agree(PIECES.into_iter().flat_map(|dims| {
+        (1..3).flat_map(move |axis| {
+            let weights = [even(9), odd(), any(6), even(70)];
+            let cases = weights.into_iter().zip(Boundary::ALL);
+            cases.map(move |(weights, boundary)| taps(DType::F32, dims, axis, weights, boundary))
         })
     }));
 }
@@ -104,7 +103,7 @@ fn windows_of_several_pieces() {
     agree(PIECES.into_iter().flat_map(move |dims| {
         (1..3).flat_map(move |axis| {
             combines.into_iter().flat_map(move |combine| {
-                [1, 2, 3, 32, 65, 600]
+                [1, 3, 32, 33, 513]
                     .map(move |radius| window(DType::F32, dims, axis, radius, combine))
             })
         })
@@ -129,7 +128,7 @@ fn zeros_of_both_signs_in_windows() {
             .into_iter()
             .flat_map(move |combine| {
                 let pixels = pixels.clone();
-                [1, 2, 3, 20].map(|radius| {
+                [1, 2, 20].map(|radius| {
                     let case = window(DType::F32, [1, 130, 70], axis, radius, combine);
                     case.with_input(0, &pixels)
                 })

@@ -178,7 +178,7 @@ pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &
                 let found = value(&k, src, ty, at);
                 let found = inside.select(found, 0.0);
                 k.put(dst, [run.z, run.y, x], found.saturate(to.dtype()));
-            })
+            });
         };
         if !tuning.is_processor() {
             return mixed();

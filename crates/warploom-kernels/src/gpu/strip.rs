@@ -122,7 +122,7 @@ impl<'k> Strip<'k> {
         let rounds = (end - first).max(0) / int(DISTANCES);
         let next = k.let_(first + rounds * DISTANCES);
         k.for_by(first, next, int(DISTANCES), |distance| {
-            add(distance, DISTANCES)
+            add(distance, DISTANCES);
         });
         k.for_(next, end, |distance| add(distance, 1));
     }

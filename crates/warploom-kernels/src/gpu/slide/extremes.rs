@@ -141,7 +141,7 @@ impl<'k> Extremes<'k> {
         };
         if self.across {
             k.for_(k.graph().int(0), self.count, |place| {
-                row(place, self.columns)
+                row(place, self.columns);
             });
         } else {
             row(k.graph().int(0), self.count);

@@ -278,6 +278,8 @@ pub(crate) trait Answers: Send + Sync {
     fn failed(&self, batch: BatchId, record: u64, reason: String);
     fn over(&self, batch: BatchId, ended: &Result<(), Trouble>);
     fn advance(&self);
+    /// Memory that nobody needs any more.
+    fn give(&self, bodies: &mut dyn Iterator<Item = Vec<u8>>);
 }
 
 /// A batch that [`Work::stream`] has taken. Whoever has it answers for its records, and says at last that it
@@ -367,6 +369,13 @@ impl Load {
             "the record at place {place} of the batch is answered twice"
         );
         self.records[place].0
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let mut bodies = self.records.drain(..).map(|(_, body)| body);
+        self.answers.give(&mut bodies);
     }
 }
 

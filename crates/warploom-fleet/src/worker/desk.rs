@@ -24,6 +24,8 @@ pub(super) struct Desk {
     freed: Condvar,
     arena: Arena,
     progress: AtomicU64,
+    /// Memory that records lay in. Asking the system for new memory for each takes longer than copying it.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,7 @@ impl Desk {
             freed: Condvar::new(),
             arena,
             progress: AtomicU64::new(0),
+            spare: Mutex::new(Vec::new()),
         }
     }
 
@@ -70,6 +73,12 @@ impl Desk {
         out.tell(&FromWorker::Begun { batch });
     }
 
+    /// Memory for a record, with whatever is in it.
+    pub(super) fn spare(&self) -> Vec<u8> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.pop().unwrap_or_default()
+    }
+
     /// Writes to the log what is being done.
     pub(super) fn account(&self) {
         let text = account(&self.out().under_way, Instant::now());
@@ -86,6 +95,19 @@ impl Desk {
 impl Answers for Desk {
     fn advance(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn give(&self, bodies: &mut dyn Iterator<Item = Vec<u8>>) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = spare.iter().map(|body| body.capacity() as u64).sum::<u64>();
+        let mut room = self.arena.bytes().saturating_sub(kept);
+        for body in bodies.filter(|body| body.capacity() > INLINE) {
+            let Some(rest) = room.checked_sub(body.capacity() as u64) else {
+                return;
+            };
+            room = rest;
+            spare.push(body);
+        }
     }
 
     fn done(&self, batch: BatchId, record: u64, answer: &[u8]) {

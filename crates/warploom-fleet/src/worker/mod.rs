@@ -189,7 +189,7 @@ impl Iterator for Batches {
             let bytes = match body {
                 Body::Here(bytes) => bytes,
                 Body::There { at, bytes } => {
-                    let mut copy = Vec::new();
+                    let mut copy = self.desk.spare();
                     if self.inward.take(at, bytes, &mut copy).is_err() {
                         end_now();
                     }

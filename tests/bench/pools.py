@@ -7,9 +7,9 @@ Records that take a millisecond leave little to win on few devices: nobody does 
 each. The tenfold is demanded in full wherever the devices could do so much, and for each pool it has to be in one
 of the cases at least; elsewhere the demand is most of what is possible at all.
 
-The pattern that this grew from, one future for all records of a device, is in the table as "chunks". No pool can be
-ten times as fast: it does little but sleep. It is not what the others are raced against, because it says nothing about
-a record before its device is through with all of them, and loses them all with one.
+The pattern that this grew from, one future for all records of a device, is in the table as "chunks". Nobody can be
+promised ten times its speed: between two records it has next to nothing to do. It is not raced against, because it
+says nothing about a record before its device is through with all of them, and loses them all with one.
 """
 
 import json

@@ -70,7 +70,7 @@ fn asked() {
     let mut ground = Ground::new();
     ground.plan.hang = vec![2];
     let mut rules = rules();
-    rules.silence_limit = Duration::from_millis(1600);
+    rules.silence_limit = Duration::from_millis(2400);
     rules.alone = 1;
     let all = records(3);
     let report = ground.run(ground.fleet(1).rules(rules).fixed_batch(1), &all);

@@ -48,7 +48,8 @@ class Operation:
     table: bool = False
 
     def cases(self, shapes=()):
-        """Types x shapes x parameters x boundary rules; other contents only on the first shapes."""
+        """Types x shapes x parameters x boundary rules; of other contents than the first, all of that
+        on the first shapes, and the plainest parameters on the others."""
         ranks = {len(shape) for shape in self.shapes}
         shapes = [shape for shape in shapes if len(shape) in ranks] or self.shapes
         main = list({len(shape): shape for shape in reversed(shapes)}.values())
@@ -56,7 +57,8 @@ class Operation:
         for content, dtype, shape, variant, rule in itertools.product(
             self.inputs, self.types, shapes, self.variants, rules
         ):
-            if content is not self.inputs[0] and shape not in main:
+            plain = variant is self.variants[0] and rule in (None, "clamp")
+            if content is not self.inputs[0] and shape not in main and not plain:
                 continue
             if dtype[0] != "f" and not images.FLOATING.isdisjoint(content):
                 continue
@@ -144,7 +146,8 @@ class Case:
 
     def traits(self):
         """What a small selection of cases has to cover."""
-        yield from (("shape", self.keys[0][1]), ("type", self.dtype), ("content", self.keys[0][0]))
+        contents = "+".join(key[0] for key in self.keys)
+        yield from (("shape", self.keys[0][1]), ("type", self.dtype), ("content", contents))
         yield from ((name, str(value)) for name, value in self.params.items())
 
     def args(self):

@@ -24,8 +24,13 @@ def gaps(catalogue, cases):
     return found
 
 
+def mixes_zeros(op):
+    """Whether its page leaves the sign of zero open."""
+    return any("zeros of either sign" in note for note in op["notes"])
+
+
 def ulps(op, against):
-    """How far `reference` or `wgpu` may be off, in units in the last place at the largest number of
+    """How far `reference`, `strict`, `wgpu` or `fast` may be off, in units in the last place at the largest number of
     image and result."""
     bound = op["tolerance"][against]
     return 0 if bound == "exact" else bound["ulp"]

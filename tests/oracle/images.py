@@ -151,6 +151,24 @@ def markers(shape, dtype, seed):
     return image
 
 
+def none(shape, dtype, seed):
+    """Nothing anywhere."""
+    return np.zeros(shape, TYPES[dtype])
+
+
+def even(shape, dtype, seed):
+    """One value everywhere."""
+    return np.full(shape, 7, TYPES[dtype])
+
+
+def dim(shape, dtype, seed):
+    """What a camera gives in the dark: hardly anything, below zero where the type has that."""
+    rng = generator("dim", shape, dtype, seed)
+    if dtype.startswith("f"):
+        return (rng.integers(0, 7, shape) / 8).astype(TYPES[dtype])
+    return (-rng.integers(0, 9, shape) * int(dtype.startswith("i"))).astype(TYPES[dtype])
+
+
 def full(shape, dtype, seed):
     """A mask without a gap."""
     return np.ones(shape, TYPES[dtype])

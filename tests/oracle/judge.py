@@ -47,6 +47,14 @@ def same(a, b):
     return equal
 
 
+def identical(a, b):
+    """The same bits pixel by pixel, the sign of zero among them; any NaN is NaN."""
+    equal = same(a, b)
+    if a.dtype.kind == "f":
+        equal &= (np.signbit(a) == np.signbit(b)) | np.isnan(a)
+    return equal
+
+
 @dataclass
 class Exact:
     """No error at all."""
@@ -150,16 +158,16 @@ def judge(case, got):
     return case.operation.judge(got, want, case.scale())
 
 
-def agree(got, other, ulps, scale=0.0, bits=None):
-    """Compares what two devices made of the same case: bit for bit, or within some units in the
+def agree(got, other, ulps, scale=0.0, bits=None, equal=same):
+    """Compares what two devices made of the same case: as `equal` says, or within some units in the
     last place at the largest number of the image and the result; where a device has less of f64,
     as many bits of it."""
     if isinstance(got, dict):
-        return tables_agree(got, other, ulps, scale)
+        return tables_agree(got, other, ulps, scale, equal)
     if got.dtype != other.dtype or got.shape != other.shape:
         text = f"{got.dtype} {got.shape} against {other.dtype} {other.shape}"
         return Verdict(False, np.inf, text)
-    fine = same(got, other)
+    fine = equal(got, other)
     apart = np.zeros(got.shape)
     if ulps and got.dtype.kind == "f":
         largest = np.abs(other[np.isfinite(other)]).max(initial=scale)
@@ -175,14 +183,14 @@ def agree(got, other, ulps, scale=0.0, bits=None):
     return Verdict(True, worst) if fine.all() else Verdict(False, worst, first_wrong(~fine, got, other))
 
 
-def tables_agree(got, other, ulps, scale):
+def tables_agree(got, other, ulps, scale, equal):
     """Column by column; whole numbers exactly."""
     if list(got) != list(other):
         return Verdict(False, np.inf, f"columns {list(got)} against {list(other)}")
     worst = 0.0
     for name, column in other.items():
         whole = all(isinstance(value, int) for value in column)
-        verdict = agree(*(np.array(it, np.int64 if whole else float) for it in (got[name], column)), ulps, scale)
+        verdict = agree(*(np.array(it, np.int64 if whole else float) for it in (got[name], column)), ulps, scale, equal=equal)
         worst = max(worst, verdict.error)
         if not verdict.ok:
             return Verdict(False, worst, f"column {name}: {verdict.text}")

@@ -9,7 +9,7 @@ from ..images import STACKS
 from ..judge import Close, Near, Sides
 
 BOXES = [{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 20}]
-BALLS = [{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}]
+BALLS = [{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}, {"radius": 1.5}, {"radius": Axes(0.5, 2.75, 1.2)}]
 GAPS = [("noise",), ("gaps",)]
 SIGMAS = [{"sigma": 0.6}, {"sigma": Axes(0.5, 1.3, 2.2)}, {"sigma": 4.0}]
 
@@ -22,7 +22,7 @@ def blurred(a, sigma, boundary):
     return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=4.0)
 
 
-@operation("gaussian", inputs=GAPS, edges=True, variants=[*SIGMAS, {"sigma": 2.0, "truncate": 3.0}])
+@operation("gaussian", inputs=GAPS, edges=True, variants=[*SIGMAS, {"sigma": 2.0, "truncate": 3.0}, {"sigma": 0.0}, {"sigma": Axes(0.0, 1.5, 0.0)}])
 @active
 def gaussian(a, sigma, boundary, truncate=4.0):
     return ndimage.gaussian_filter(a, sigma, mode=mode(boundary), truncate=truncate)
@@ -172,7 +172,15 @@ def std_box(a, radius, boundary):
     return spoilt(a, radius, boundary, lambda a: np.sqrt(variance(a, radius, boundary)))
 
 
-@operation("sobel", inputs=GAPS, edges=True, scale=lambda a, **p: 32 * square(a) ** 0.5)
+#: Contents and scale of differences: whole numbers that f32 does not hold lose nothing either.
+DIFFERENCES = [("noise",), ("gaps",), ("wide",)]
+
+
+def cancelled(a, **params):
+    return 0.0 if a.dtype.kind in "iu" else 32 * square(a) ** 0.5
+
+
+@operation("sobel", inputs=DIFFERENCES, edges=True, scale=cancelled)
 @active
 def sobel(a, boundary):
     if a.size == 1:
@@ -180,24 +188,30 @@ def sobel(a, boundary):
     return np.sqrt(sum(ndimage.sobel(a, axis, mode=mode(boundary)) ** 2 for axis in range(a.ndim)))
 
 
-@operation("gradient_x", "gradient_y", inputs=GAPS)
-def gradient(name, a):
+@operation("gradient_x", "gradient_y", inputs=DIFFERENCES, edges=True, scale=cancelled)
+def gradient(name, a, boundary):
     axis = "zyx".index(name[-1]) - 3
-    return np.gradient(a, axis=axis) if a.shape[axis] > 1 else np.zeros_like(a)
+    if a.shape[axis] == 1:
+        return np.zeros_like(a)
+    if boundary == "clamp":
+        return np.gradient(a, axis=axis)
+    wide = padded(a, [int(other == axis % a.ndim) for other in range(a.ndim)], boundary)
+    part = lambda start, stop: np.take(wide, range(start, wide.shape[axis] + stop), axis)
+    return (part(2, 0) - part(0, -2)) / 2
 
 
-@operation("gradient_z", inputs=GAPS, shapes=STACKS)
-def gradient_z(a):
-    return gradient("gradient_z", a)
+@operation("gradient_z", inputs=DIFFERENCES, edges=True, shapes=STACKS, scale=cancelled)
+def gradient_z(a, boundary):
+    return gradient("gradient_z", a, boundary)
 
 
-@operation("laplace_diamond", inputs=GAPS, edges=True)
+@operation("laplace_diamond", inputs=DIFFERENCES, edges=True, scale=cancelled)
 @active
 def laplace_diamond(a, boundary):
     return -ndimage.laplace(a, mode=mode(boundary)) if a.size > 1 else np.zeros_like(a)
 
 
-@operation("laplace_box", inputs=GAPS, edges=True)
+@operation("laplace_box", inputs=DIFFERENCES, edges=True, scale=cancelled)
 @active
 def laplace_box(a, boundary):
     kernel = -np.ones((3,) * a.ndim)

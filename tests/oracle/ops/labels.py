@@ -57,8 +57,8 @@ def relabel_sequential(a):
     return segmentation.relabel_sequential(a)[0]
 
 
-@operation("expand_labels", **{**LABELS, "inputs": [("markers",), ("labels",)]},
-           variants=[{"distance": 1.0}, {"distance": 3.5}, {"distance": 50.0}])  # fmt: skip
+@operation("expand_labels", **{**LABELS, "inputs": [("markers",), ("labels",), ("none",)]},
+           variants=[{"distance": 1.0}, {"distance": 3.5}, {"distance": 50.0}, {"distance": 0.0}])  # fmt: skip
 def expand_labels(a, distance):
     return segmentation.expand_labels(a, distance)
 

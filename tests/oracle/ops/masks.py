@@ -4,7 +4,7 @@ import numpy as np
 from scipy import ndimage
 
 from ..case import operation
-from ..edges import active
+from ..edges import active, mode
 from ..judge import Close
 
 MASKS = {"inputs": [("mask",), ("holes",)], "native": True, "out": "u8"}
@@ -14,12 +14,23 @@ def structure(shape, rank):
     return ndimage.generate_binary_structure(rank, rank if shape == "box" else 1)
 
 
-def eroded(a, near, iterations):
-    return ndimage.binary_erosion(a, near, iterations, border_value=1)
+def repeated(extreme, a, near, iterations, boundary):
+    """Where scipy's binary filters have no such rule, its grey ones do."""
+    for _ in range(min(iterations, sum(a.shape))):
+        a = extreme(a, footprint=near, mode=mode(boundary))
+    return a
 
 
-def dilated(a, near, iterations):
-    return ndimage.binary_dilation(a, near, iterations)
+def eroded(a, near, iterations, boundary):
+    if boundary in ("clamp", "zero"):
+        return ndimage.binary_erosion(a, near, iterations, border_value=int(boundary == "clamp"))
+    return repeated(ndimage.minimum_filter, a, near, iterations, boundary)
+
+
+def dilated(a, near, iterations, boundary):
+    if boundary in ("clamp", "zero"):
+        return ndimage.binary_dilation(a, near, iterations)
+    return repeated(ndimage.maximum_filter, a, near, iterations, boundary)
 
 
 STEPS = {
@@ -30,12 +41,12 @@ STEPS = {
 }
 
 
-@operation(*STEPS, **MASKS, variants=[{}, {"shape": "box"}, {"shape": "diamond", "iterations": 3}, {"shape": "box", "iterations": 40}])
-def binary(name, a, shape="box", iterations=1):
-    def run(a):
-        return STEPS[name](a != 0, structure(shape, a.ndim), iterations).astype(np.uint8)
+@operation(*STEPS, **MASKS, edges=True, variants=[{}, {"shape": "box"}, {"shape": "diamond", "iterations": 3}, {"shape": "box", "iterations": 40}])
+def binary(name, a, boundary, shape="box", iterations=1):
+    def run(a, boundary):
+        return STEPS[name](a != 0, structure(shape, a.ndim), iterations, boundary).astype(np.uint8)
 
-    return active(run)(a)
+    return active(run)(a, boundary=boundary)
 
 
 LOGIC = {"binary_and": np.logical_and, "binary_or": np.logical_or, "binary_xor": np.logical_xor}

@@ -38,12 +38,16 @@ def totals(a):
     return np.array([np.nanmin(a), np.nanmax(a), a.sum(), a.mean(), a.std()])
 
 
-# Bounds that f32 holds, and bins whose edges it holds too.
-@operation("histogram", inputs=[("small",), ("holes",)], out=None, judge=Exact(),
+# Bounds that f32 holds and bins whose edges it holds too; then such as it does not hold, and those
+# of the image itself.
+@operation("histogram", inputs=[("small",), ("noise",), ("holes",)], out=None, judge=Exact(),
            variants=[{"bins": 8, "low": 0.0, "high": 8.0}, {"bins": 32, "low": -4.0, "high": 12.0},
-                     {"bins": 256, "low": 0.0, "high": 16.0}, {"bins": 4, "low": 3.0, "high": 3.0}])  # fmt: skip
-def histogram(a, bins, low, high):
-    return np.histogram(a, bins, (low, high))[0]
+                     {"bins": 256, "low": 0.0, "high": 16.0}, {"bins": 4, "low": 3.0, "high": 3.0},
+                     {"bins": 10, "low": 0.1, "high": 7.3}, {"bins": 13, "low": 1 / 3}, {"bins": 7, "high": 1e6}, {"bins": 9}],
+           only=lambda shape, params, content: content != ("holes",) or len(params) == 3)  # fmt: skip
+def histogram(a, bins, low=None, high=None):
+    low, high = a.min() if low is None else low, a.max() if high is None else high
+    return np.histogram(a, bins, (low, max(low, high)))[0]
 
 
 @operation("percentiles", inputs=[("noise",), ("cells",), ("wide",), ("gaps",)], out=None, judge=Close(64),

@@ -32,7 +32,7 @@ def box(name, *images, **params):
 
 
 @operation("opening_sphere", "closing_sphere", "top_hat_sphere", "bottom_hat_sphere", inputs=[("noise",), ("gaps",)], out="same", native=True,
-           edges=True, variants=[{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}])  # fmt: skip
+           edges=True, variants=[{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}, {"radius": 2.5}])  # fmt: skip
 def sphere(name, *images, **params):
     run = lambda a, radius, boundary: steps(name[:-7], a, boundary, footprint=ball(radius, a.ndim))
     return active(run)(*images, **params)

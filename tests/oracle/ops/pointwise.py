@@ -9,7 +9,7 @@ from ..judge import Close, Near, Sides
 PLAIN = [("noise",), ("wide",), ("holes",)]
 
 
-@operation("affine_intensity", inputs=[("noise",), ("holes",)], variants=[{"scale": 2.5, "offset": -3.0}, {"scale": -0.125, "offset": 0.0}],
+@operation("affine_intensity", inputs=[("noise",), ("holes",), ("wide",)], variants=[{"scale": 2.5, "offset": -3.0}, {"scale": -0.125, "offset": 0.0}],
            scale=lambda a, scale, offset: np.abs(a.astype(float)).max() * abs(scale) + abs(offset))  # fmt: skip
 def affine_intensity(a, scale, offset):
     return a * scale + offset
@@ -29,8 +29,7 @@ def gamma(a, gamma, maximum=None):
     return (a / maximum) ** gamma * maximum
 
 
-@operation("invert", inputs=[("noise",), ("gaps",)], judge=Close(2), variants=[{}, {"maximum": 255.0}],
-           scale=lambda a, maximum=0: np.abs(a.astype(float)).max() + maximum)  # fmt: skip
+@operation("invert", inputs=[("noise",), ("gaps",), ("wide",)], judge=Close(2, relative=True), variants=[{}, {"maximum": 255.0}])
 def invert(a, maximum=None):
     return (np.nanmax(a) if maximum is None else maximum) - a
 
@@ -88,8 +87,8 @@ PAIRS = {
 }
 
 
-@operation(*PAIRS, inputs=[("noise", "noise"), ("holes", "holes"), ("small", "noise"), ("noise", "noise:u8")], judge=Close(2),
-           scale=lambda a, b: (np.abs(a.astype(float)).max() + 1) * (np.abs(b.astype(float)).max() + 1))  # fmt: skip
+@operation(*PAIRS, inputs=[("noise", "noise"), ("holes", "holes"), ("small", "noise"), ("noise", "noise:u8"), ("wide", "wide"), ("wide", "wide:u32")],
+           judge=Close(2, relative=True))  # fmt: skip
 def pairs(name, a, b):
     return PAIRS[name](a, b)
 
@@ -117,13 +116,13 @@ def select(mask, a, b):
     return np.where(mask != 0, a, b)
 
 
-@operation("minmax_normalize", inputs=[("noise",), ("cells",), ("gaps",)], judge=Close(8), scale=lambda a: 1.0,
+@operation("minmax_normalize", inputs=[("noise",), ("cells",), ("gaps",), ("wide",)], judge=Close(4, relative=True),
            only=lambda shape, params, content: np.prod(shape) > 1)  # fmt: skip
 def minmax_normalize(a):
     return (a - np.nanmin(a)) / (np.nanmax(a) - np.nanmin(a))
 
 
-@operation("percentile_normalize", inputs=[("noise",), ("cells",), ("gaps",)], judge=Close(16),
+@operation("percentile_normalize", inputs=[("noise",), ("cells",), ("gaps",), ("wide",)], judge=Close(16),
            variants=[{"low": 1.0, "high": 99.8}, {"low": 25.0, "high": 50.0}],
            scale=lambda a, low, high: 1.0 + np.abs(a.astype(float)).max() / max(
                np.ptp(np.percentile(a.astype(float), [low, high])), 1e-30),
@@ -133,7 +132,9 @@ def percentile_normalize(a, low, high):
     return np.clip((a - bottom) / (top - bottom), 0, 1)
 
 
-@operation("flat_field", inputs=[("noise", "positive"), ("gaps", "positive"), ("cells", "positive:f32")], variants=[{}, {"dark": 0.25}],
+@operation("flat_field", inputs=[("noise", "positive"), ("gaps", "positive"), ("cells", "positive:f32"),
+                                ("noise", "positive", "dim"), ("cells", "positive:f32", "dim:u16")],
+           variants=[{}, {"dark": 0.25}], only=lambda shape, params, content: not ("dark" in params and len(content) == 3),
            scale=lambda a, flat, dark=0.0: np.abs(flat_field(a.astype(float), flat.astype(float), dark)).max())  # fmt: skip
 def flat_field(a, flat, dark=0.0):
     return (a - dark) / (flat - dark) * (flat - dark).mean()
@@ -146,13 +147,17 @@ def histogram_threshold(name, image, bins):
     image = image.astype(np.float64) if image.dtype.kind == "f" else image.copy()
     image = image[~np.isnan(image)]
     options = {} if name in ("threshold_li", "threshold_mean") else {"nbins": bins}
-    return float(getattr(filters, name)(image, **options))
+    try:
+        return float(getattr(filters, name)(image, **options))
+    except IndexError:
+        # It looks for the first of the thresholds that settle, and there is none: nothing is above.
+        return np.inf
 
 
 @operation(
     "threshold_otsu", "threshold_triangle", "threshold_li", "threshold_yen", "threshold_isodata", "threshold_mean",
-    inputs=[("cells",), ("gaps",)], out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
-    only=lambda shape, params, content: np.prod(shape) > 100,
+    inputs=[("cells",), ("gaps",), ("even",)], out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
+    only=lambda shape, params, content: np.prod(shape) > 8,
 )  # fmt: skip
 def threshold(name, a, bins=256):
     t = histogram_threshold(name, a, bins)

@@ -110,15 +110,17 @@ fn gradient(at: &mut Lowering<'_>, image: ValueId, axis: u8) -> ValueId {
     if !at.flow.axes(image).contains(&axis) {
         return at.map([image], [], |[a], []| a.graph().number(a.ty(), 0.0));
     }
-    let ty = at.ty;
+    let (ty, boundary) = (at.ty, at.boundary());
     at.flow
         .map(&[image], image, at.real, &[], |graph, images, _| {
             let near = |by: i32| {
-                let mut offset = [0; 3];
-                offset[usize::from(axis)] = by;
-                graph.near(images[0], offset, Boundary::Clamp).cast(ty)
+                let offset = moved([0; 3], axis, by);
+                graph.near(images[0], offset, boundary).cast(ty)
             };
             let difference = near(1) - near(-1);
+            if boundary != Boundary::Clamp {
+                return difference * 0.5;
+            }
             let position = graph.coords()[usize::from(axis)];
             let end = position.is(0) | position.is(graph.extent(axis) - 1);
             end.select(difference, difference * 0.5)

@@ -21,6 +21,30 @@ pub struct Computed<'a> {
     pub index: u32,
 }
 
+/// Does the operation take differences of whole numbers that `f32` does not hold? What is left when
+/// they cancel would be what they lost.
+fn loses_digits(call: &OpCall) -> bool {
+    let cancels = matches!(
+        call.op.name,
+        "affine_intensity"
+            | "invert"
+            | "add_images"
+            | "subtract_images"
+            | "absolute_difference"
+            | "minmax_normalize"
+            | "percentile_normalize"
+            | "flat_field"
+            | "sobel"
+            | "gradient_x"
+            | "gradient_y"
+            | "gradient_z"
+            | "laplace_diamond"
+            | "laplace_box"
+    );
+    let long = |image: &ImageType| matches!(image.dtype, DType::I32 | DType::U32);
+    cancels && call.inputs.iter().any(long)
+}
+
 /// The flow, the call and what it reads. Formulas are written over it.
 pub(super) struct Lowering<'a> {
     pub(super) flow: &'a mut Flow,
@@ -30,9 +54,9 @@ pub(super) struct Lowering<'a> {
     pub(super) rows: u64,
     /// Parameters that are computed: lists and places in them.
     pub(super) computed: &'a [Computed<'a>],
-    /// What the operation computes in and real-valued results are stored as.
+    /// What real-valued results are stored as.
     pub(super) real: DType,
-    /// The same, in an expression.
+    /// What expressions are computed in: the same, or with more digits.
     pub(super) ty: Ty,
 }
 
@@ -45,7 +69,11 @@ impl<'a> Lowering<'a> {
         computed: &'a [Computed<'a>],
     ) -> Self {
         let real = call.computes_in();
-        let ty = if real == DType::F64 { Ty::F64 } else { Ty::F32 };
+        let ty = if real == DType::F64 || loses_digits(call) {
+            Ty::F64
+        } else {
+            Ty::F32
+        };
         Self {
             flow,
             call,

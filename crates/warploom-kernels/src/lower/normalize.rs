@@ -3,6 +3,7 @@
 use super::blur::gaussian;
 use super::lowering::Lowering;
 use crate::flow::{Prim, ValueId, ValueKind};
+use crate::op::infer;
 
 pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
     let image = at.inputs[0];
@@ -24,7 +25,19 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
             })
         }
         "flat_field" => {
-            let (flat, dark) = (at.inputs[1], at.number("dark"));
+            let flat = at.inputs[1];
+            if let Some(dark) = at.inputs.get(2).copied() {
+                let lit = at.map([flat, dark], [], |[flat, dark], []| flat - dark);
+                let mean = (at.totals(lit), 3);
+                return at.map_with(
+                    at.real,
+                    [image, flat, dark],
+                    [mean],
+                    [],
+                    |[a, flat, dark], [mean], []| (a - dark) / (flat - dark) * mean,
+                );
+            }
+            let dark = at.call.params.maybe_number("dark").unwrap_or(0.0);
             let mean = (at.totals(flat), 3);
             at.map_with(
                 at.real,
@@ -43,8 +56,7 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
             at.map([image, blurred], [], |[a, blurred], []| a / blurred)
         }
         "subtract_rolling_ball" => {
-            let radius = at.number("radius");
-            let background = at.give(Prim::RollingBall { radius }, &[image]);
+            let background = rolled(at, image);
             at.map([image, background], [], |[a, background], []| {
                 a - background
             })
@@ -57,6 +69,30 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
         }
         _ => at.unknown(),
     }
+}
+
+/// The background under a ball.
+fn rolled(at: &mut Lowering<'_>, image: ValueId) -> ValueId {
+    let prim = Prim::RollingBall {
+        radius: at.number("radius"),
+    };
+    let Some(margin) = infer::margins(at.call, "radius") else {
+        return at.give(prim, &[image]);
+    };
+    // The primitive touches nothing outside, so what is there is laid around the image first.
+    let part = |start| Prim::Crop {
+        start,
+        boundary: at.call.params.boundary(),
+        fill: 0.0,
+    };
+    let around = margin.map(u64::cast_signed);
+    let mut wide = at.flow.image(image);
+    wide.dims = [0, 1, 2].map(|axis| wide.dims[axis] + 2 * margin[axis]);
+    let (laid, cut) = (part(around.map(|pixels| -pixels)), part(around));
+    let laid = at.flow.add_image(laid, &[image], wide);
+    let gives = wide.with_dtype(at.real);
+    let background = at.flow.add_image(prim, &[laid], gives);
+    at.give(cut, &[background])
 }
 
 fn blurred(at: &mut Lowering<'_>, image: ValueId) -> ValueId {

@@ -21,7 +21,7 @@ enum Blur {
 impl Blur {
     /// A bell is its own mirror image.
     fn apply(&self, at: &mut Lowering<'_>, image: ValueId, mirrored: bool) -> ValueId {
-        let boundary = Boundary::Clamp;
+        let boundary = at.boundary();
         match self {
             Self::Bell(sigma) => gaussian(at.flow, image, *sigma, boundary),
             Self::Kernel(kernel) => {
@@ -43,9 +43,16 @@ fn richardson_lucy(at: &mut Lowering<'_>) -> ValueId {
         }
         None => Blur::Bell(at.call.per_axis("sigma", 0.0)),
     };
-    // The first estimate is 1, and so is its blur: what it is multiplied with is the next.
-    let mut estimate = blur.apply(at, image, true);
-    for _ in 1..at.call.params.integer("iterations") {
+    let mut left = at.call.params.integer("iterations");
+    // The first estimate is 1, and so is its blur, unless there are zeros around it: what it is
+    // multiplied with is the next.
+    let mut estimate = if at.boundary() == Boundary::Zero {
+        at.map([image], [], |[a], []| a.graph().number(a.ty(), 1.0))
+    } else {
+        left -= 1;
+        blur.apply(at, image, true)
+    };
+    for _ in 0..left {
         let blurred = blur.apply(at, estimate, false);
         let ratio = at.map([image, blurred], [1e-12], |[a, blurred], [floor]| {
             a / blurred.max(floor)

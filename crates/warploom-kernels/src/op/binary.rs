@@ -36,7 +36,11 @@ const BINARY: OpInfo = OpInfo {
 
 const GROW: OpInfo = OpInfo {
     own_params: SHAPE,
-    notes: &["outside the image counts as set for erosion and as not set for dilation"],
+    boundary: true,
+    notes: &[
+        "outside the image counts as set for erosion and as not set for dilation, which is what clamp comes to",
+        "with boundary=zero it counts as not set for both, as with scipy's border_value=0",
+    ],
     ..BINARY
 };
 
@@ -117,7 +121,8 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "sqrt(min over unset j of |i - j|^2), 0 where not set",
         notes: &[
             "the squared distance is exact; its root is rounded once",
-            "with no unset pixel at all, distances are to position -1 of the first axis, 0 of the others, as in scipy",
+            "with no unset pixel at all, distances are to position -1 of the first axis, whatever its length, and 0 of the others, as in scipy",
+            "extents whose squares sum to 2^31 or more (a diagonal of 46,341 pixels) are computed on the host",
         ],
         gives: REAL,
         traffic: scratch(1, 4),
@@ -125,6 +130,7 @@ pub(super) static OPS: &[OpInfo] = &[
             reference: Bound::Ulp(1),
             strict: Bound::Exact,
             wgpu: Bound::Ulp(4),
+            fast: Bound::Ulp(4),
         },
         reference: "scipy.ndimage.distance_transform_edt(mask)",
         ..BINARY

@@ -260,7 +260,7 @@ fn check_inputs(op: &'static OpInfo, inputs: &[ImageType]) -> Result<(), OpError
     Ok(())
 }
 
-fn check_size(op: &'static OpInfo, image: &ImageType) -> Result<(), OpError> {
+pub(super) fn check_size(op: &'static OpInfo, image: &ImageType) -> Result<(), OpError> {
     let elements = image.dims.iter().map(|extent| u128::from(*extent));
     let elements = elements.fold(1_u128, u128::saturating_mul);
     if elements > u128::from(MAX_ELEMENTS) {

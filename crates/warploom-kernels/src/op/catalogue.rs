@@ -49,6 +49,7 @@ pub(super) const EXACT: Tolerance = Tolerance {
     reference: Bound::Exact,
     strict: Bound::Exact,
     wgpu: Bound::Exact,
+    fast: Bound::Exact,
 };
 
 /// Rounded once or a few times.
@@ -56,6 +57,7 @@ pub(super) const ROUNDED: Tolerance = Tolerance {
     reference: Bound::Ulp(4),
     strict: Bound::Exact,
     wgpu: Bound::Ulp(4),
+    fast: Bound::Ulp(16),
 };
 
 /// Exponentials: wgpu may round products that are added to something, which costs as many units as
@@ -64,6 +66,7 @@ pub(super) const EXPONENTIAL: Tolerance = Tolerance {
     reference: Bound::Ulp(4),
     strict: Bound::Exact,
     wgpu: Bound::Ulp(192),
+    fast: Bound::Ulp(768),
 };
 
 /// Sums over many pixels.
@@ -71,6 +74,7 @@ pub(super) const SUMMED: Tolerance = Tolerance {
     reference: Bound::Ulp(16),
     strict: Bound::Exact,
     wgpu: Bound::Ulp(16),
+    fast: Bound::Ulp(64),
 };
 
 /// Each input read once, nothing in between.
@@ -173,7 +177,7 @@ pub(super) const RADIUS: ParamInfo = required(
 /// The radius of a ball.
 pub(super) const BALL: ParamInfo = required(
     "radius",
-    ParamKind::PerAxis(Span::whole(0, MAX_RADIUS)),
+    ParamKind::PerAxis(Span::between(0.0, MAX_RADIUS as f64)),
     "half axes r of the ball: pixels with sum((offset/r)^2) <= 1",
 );
 
@@ -185,6 +189,10 @@ pub(super) const fn sigma(name: &'static str) -> ParamInfo {
         "standard deviation of the bell in pixels; an axis with 0 is left as it is",
     )
 }
+
+/// Windows that are gone through pixel by pixel.
+pub(super) const LONG_WINDOWS: &str =
+    "on wgpu, windows of more than 60,000 pixels are computed on the host";
 
 /// What becomes of NaN in one pixel out of the same pixel.
 pub(super) const NAN_STAYS: &str = "a NaN pixel gives NaN";
@@ -309,6 +317,8 @@ mod tests {
                     | Rule::StackParam(a)
                     | Rule::AffineMatrix(a)
                     | Rule::Scale(a)
+                    | Rule::Margin(a)
+                    | Rule::NotBoth(a, _)
                     | Rule::ParamOrInput(a, _) => vec![a],
                 };
                 for name in names {

@@ -1,6 +1,8 @@
 //! Weighted sums of neighbourhoods.
 
-use super::catalogue::{BALL, MAP, NAN_SPREADS, RADIUS, SUMMED, input, preset, required, sigma};
+use super::catalogue::{
+    BALL, LONG_WINDOWS, MAP, NAN_SPREADS, RADIUS, SUMMED, input, preset, required, sigma,
+};
 use super::info::{Family, OpInfo, Ranks, Role, Rule};
 use super::param::{ParamKind, Span};
 
@@ -19,9 +21,11 @@ const WINDOW: OpInfo = OpInfo {
 };
 
 const GRADIENT: OpInfo = OpInfo {
-    boundary: false,
     formula: "(a[i+1] - a[i-1])/2, one-sided differences at the two ends",
-    notes: &["along an axis with one pixel the gradient is 0"],
+    notes: &[
+        "along an axis with one pixel the gradient is 0",
+        "clamp stands for the one-sided differences; under the other rules of `boundary` the formula holds at the ends too, of the image as it goes on there",
+    ],
     nan: "differences with NaN are NaN",
     ..FILTER
 };
@@ -55,6 +59,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "mean_sphere",
         summary: "mean of a ball",
         formula: "mean of the pixels with sum((offset/radius)^2) <= 1",
+        notes: &[LONG_WINDOWS],
         own_params: &[BALL],
         rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
         reference: "scipy.ndimage.correlate(a, footprint/footprint.sum(), mode=\"nearest\")",
@@ -148,6 +153,7 @@ pub(super) static OPS: &[OpInfo] = &[
         notes: &[
             "the kernel may be larger than the image",
             "the ulp is that of the largest sum of the terms' magnitudes: many terms may cancel",
+            "on wgpu, kernels of more than 60,000 weights are applied on the host",
         ],
         inputs: &[
             input("image", Role::Image, "the image"),

@@ -35,6 +35,7 @@ pub(super) static OPS: &[OpInfo] = &[
             reference: Bound::Ulp(64),
             strict: Bound::Exact,
             wgpu: Bound::Ulp(64),
+            fast: Bound::Ulp(128),
         },
         reference: "numpy.fft.irfftn(numpy.fft.rfftn(padded a)*numpy.fft.rfftn(padded kernel)), cut to a",
         ..FOURIER

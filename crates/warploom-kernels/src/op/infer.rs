@@ -5,6 +5,7 @@ use warploom_core::DType;
 use super::call::{OpCall, ValueType};
 use super::error::OpError;
 use super::info::{DTypeRule, Gives, OpInfo, Role, ScalarRule, ShapeRule, TableRule};
+use crate::Boundary;
 use crate::image::{Dims, ImageType};
 
 /// The one result of a call whose inputs are checked.
@@ -218,6 +219,16 @@ pub(crate) fn padding(call: &OpCall) -> ([u64; 3], [u64; 3]) {
         None => before,
     };
     (before, after)
+}
+
+/// Pixels to each side that a neighbourhood of this radius sees outside of the image; `None` where
+/// they change nothing, because a nearer pixel inside has the same value.
+pub(crate) fn margins(call: &OpCall, name: &'static str) -> Option<[u64; 3]> {
+    let boundary = call.params.boundary();
+    let radius = call.params.number(name).ceil();
+    let along = |extent| if extent > 1 { radius } else { 0.0 };
+    matches!(boundary, Boundary::Zero | Boundary::Wrap)
+        .then(|| pixels(call.image().dims.map(along)))
 }
 
 /// Tile edges along z, y, x.

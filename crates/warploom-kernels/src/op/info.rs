@@ -268,6 +268,11 @@ pub enum Rule {
     StackParam(&'static str),
     /// Either this parameter or that input, not both.
     ParamOrInput(&'static str, &'static str),
+    /// At most one of this parameter and that input.
+    NotBoth(&'static str, &'static str),
+    /// Where the boundary is zero or wrap the image is computed with as many pixels more to each
+    /// side, which must be few enough to count.
+    Margin(&'static str),
     /// A matrix of as many rows as the image has axes, with or without a column of offsets.
     AffineMatrix(&'static str),
     /// A range: one number above 0, or two in ascending order.
@@ -414,6 +419,10 @@ pub struct Tolerance {
     pub strict: Bound,
     /// wgpu against the CPU backend.
     pub wgpu: Bound,
+    /// Fast mode on any device against the CPU backend in strict mode, for images without NaN and
+    /// infinities. What a comparison decides may then tip either way where both sides are equal
+    /// but for this.
+    pub fast: Bound,
 }
 
 /// A distance between numbers.

@@ -1,8 +1,8 @@
 //! Objects: found, sifted, split and measured.
 
 use super::catalogue::{
-    EXACT, LABELS, MAP, MASK, NAN_IGNORED, NAN_NONE, NAN_SET, RADIUS, SUMMED, absent, input,
-    optional, passes, preset, required, scratch,
+    EXACT, LABELS, MAP, MASK, NAN_NONE, NAN_SET, RADIUS, SUMMED, absent, input, optional, passes,
+    preset, required, scratch,
 };
 use super::info::{Backends, Family, Gives, InputInfo, OpInfo, Role, Rule, TableRule};
 use super::param::{ParamInfo, ParamKind, Span};
@@ -89,7 +89,10 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "expand_labels",
         summary: "grow objects without merging them",
         formula: "the label of the nearest labelled pixel if it is at most distance away, else 0",
-        notes: &["of several nearest pixels, scipy's choice: the one its distance transform names"],
+        notes: &[
+            "of several nearest pixels, scipy's choice: the one its distance transform names",
+            "extents whose squares sum to 2^31 or more (a diagonal of 46,341 pixels) are computed on the host",
+        ],
         own_params: &[preset(
             "distance",
             ParamKind::Number(Span::between(0.0, 32_767.0)),
@@ -115,6 +118,7 @@ pub(super) static OPS: &[OpInfo] = &[
         notes: &[
             "neighbours along the axes only (4 or 6)",
             "pixels of one value are flooded in the order they were reached",
+            "markers are numbered up to 4294967294; the next number is taken for what the mask leaves out",
         ],
         inputs: &[
             input(
@@ -154,7 +158,7 @@ pub(super) static OPS: &[OpInfo] = &[
         boundary: true,
         rules: &[Rule::SomeAxis("radius")],
         gives: MASK,
-        nan: NAN_IGNORED,
+        nan: "NaN is ignored in windows and is no peak itself",
         reference: "(a == scipy.ndimage.maximum_filter(a, 2*radius+1, mode=\"nearest\")) & (a > threshold)",
         ..LABEL
     },

@@ -1,6 +1,6 @@
 //! Grey-value morphology: minima and maxima one after the other.
 
-use super::catalogue::{BALL, EXACT, MAP, NAN_IGNORED, RADIUS, SAME};
+use super::catalogue::{BALL, EXACT, LONG_WINDOWS, MAP, NAN_IGNORED, RADIUS, SAME};
 use super::info::{Family, OpInfo, Rule};
 
 const BOX: OpInfo = OpInfo {
@@ -15,6 +15,7 @@ const BOX: OpInfo = OpInfo {
 };
 
 const SPHERE: OpInfo = OpInfo {
+    notes: &[LONG_WINDOWS],
     own_params: &[BALL],
     rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
     ..BOX
@@ -22,6 +23,7 @@ const SPHERE: OpInfo = OpInfo {
 
 /// Differences of two values of one type.
 const SATURATED: &[&str] = &["the difference is taken in the image's type and saturates"];
+const SATURATED_SPHERE: &[&str] = &[SATURATED[0], LONG_WINDOWS];
 const NAN_DIFFERENCE: &str = "NaN is ignored in windows; a NaN pixel gives NaN";
 
 pub(super) static OPS: &[OpInfo] = &[
@@ -75,7 +77,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "top_hat_sphere",
         summary: "keep what is bright and smaller than a ball",
         formula: "a - opening_sphere(a)",
-        notes: SATURATED,
+        notes: SATURATED_SPHERE,
         nan: NAN_DIFFERENCE,
         reference: "scipy.ndimage.white_tophat(a, footprint=footprint, mode=\"nearest\")",
         ..SPHERE
@@ -84,7 +86,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "bottom_hat_sphere",
         summary: "keep what is dark and smaller than a ball",
         formula: "closing_sphere(a) - a",
-        notes: SATURATED,
+        notes: SATURATED_SPHERE,
         nan: NAN_DIFFERENCE,
         reference: "scipy.ndimage.black_tophat(a, footprint=footprint, mode=\"nearest\")",
         ..SPHERE

@@ -1,6 +1,9 @@
 //! Intensities made comparable.
 
-use super::catalogue::{MAP, NAN_SPREADS, SUMMED, input, passes, preset, required, sigma};
+use super::catalogue::{
+    LONG_WINDOWS, MAP, NAN_SPREADS, SUMMED, absent, input, optional, passes, preset, required,
+    sigma,
+};
 use super::info::{Family, OpInfo, Role, Rule};
 use super::param::{ParamKind, Span};
 
@@ -52,11 +55,11 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "flat_field",
         summary: "even out the illumination with an image of an empty field",
         formula: "(a - dark) / (flat - dark) * mean(flat - dark)",
-        own_params: &[preset(
+        notes: &["dark is a number or a third image; left out, it is 0"],
+        own_params: &[absent(
             "dark",
             ParamKind::Number(Span::FINITE),
-            "0",
-            "what the camera gives in the dark",
+            "what the camera gives in the dark, where it is the same for every pixel",
         )],
         inputs: &[
             input("image", Role::Image, "the image"),
@@ -65,8 +68,14 @@ pub(super) static OPS: &[OpInfo] = &[
                 Role::Image,
                 "an image of an empty, evenly lit field",
             ),
+            optional(
+                "dark",
+                Role::Image,
+                "an image taken in the dark; instead of the number",
+            ),
         ],
-        nan: "a NaN pixel gives NaN; one NaN in flat makes its mean, and so everything, NaN",
+        rules: &[Rule::NotBoth("dark", "dark")],
+        nan: "a NaN pixel gives NaN; one NaN in flat or in a dark image makes the mean, and so everything, NaN",
         reference: "(a - dark) / (flat - dark) * (flat - dark).mean()",
         ..NORMALIZE
     },
@@ -91,15 +100,17 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "a - min over |d| <= radius of (a[i+d] + radius - sqrt(radius^2 - |d|^2))",
         notes: &[
             "the ball's height is measured in intensities, as in scikit-image",
-            "outside the image there is nothing for the ball to touch",
+            "outside the image there is nothing for the ball to touch, which is what clamp and reflect come to; with boundary=zero or wrap it touches zeros or the other side",
             "the background is not rounded to the image's type before it is subtracted",
+            LONG_WINDOWS,
         ],
         own_params: &[required(
             "radius",
             ParamKind::Number(Span::above(0.0, 1000.0)),
             "the ball's radius in pixels, and in intensities",
         )],
-        rules: &[Rule::Window("radius")],
+        boundary: true,
+        rules: &[Rule::Window("radius"), Rule::Margin("radius")],
         nan: "NaN holds no ball up; a NaN pixel gives NaN",
         reference: "a - skimage.restoration.rolling_ball(a, radius=radius)",
         ..NORMALIZE

@@ -330,8 +330,9 @@ fn traffic_text(op: &OpInfo, traffic: &[TrafficPage]) -> String {
 
 fn accuracy_text(tolerance: Tolerance, inputs: &[InputPage]) -> String {
     let mut text = format!(
-        "cpu against the reference {}; opencl and cuda against cpu {}; wgpu against cpu {}",
-        tolerance.reference, tolerance.strict, tolerance.wgpu
+        "cpu against the reference {}; opencl and cuda against cpu {}; wgpu against cpu {}; \
+         with --fast {} while nothing is NaN or infinite",
+        tolerance.reference, tolerance.strict, tolerance.wgpu, tolerance.fast
     );
     if matches!(tolerance.reference, Bound::Ulp(_)) {
         text += "; an ulp is that of the largest magnitude in image and result";

@@ -161,6 +161,7 @@ pub(super) static OPS: &[OpInfo] = &[
             reference: Bound::Exact,
             strict: Bound::Exact,
             wgpu: Bound::Ulp(1),
+            fast: Bound::Ulp(1),
         },
         reference: "numpy.clip(numpy.rint(a*scale), type's min, type's max).astype(type)",
         ..MAP

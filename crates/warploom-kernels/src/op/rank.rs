@@ -1,8 +1,11 @@
 //! Order statistics of neighbourhoods.
 
-use super::catalogue::{BALL, EXACT, MAP, NAN_IGNORED, RADIUS, SAME, required};
+use super::catalogue::{BALL, EXACT, LONG_WINDOWS, MAP, NAN_IGNORED, RADIUS, SAME, required};
 use super::info::{Family, OpInfo, Rule};
 use super::param::{ParamKind, Span};
+
+/// What sorting leaves open.
+const ZEROS: &str = "zeros of either sign are equal; either may come out";
 
 const RANK: OpInfo = OpInfo {
     family: Family::Rank,
@@ -17,6 +20,7 @@ const RANK: OpInfo = OpInfo {
 
 /// Where every pixel of the window is looked at.
 const SORTED: OpInfo = OpInfo {
+    notes: &[ZEROS, LONG_WINDOWS],
     rules: &[Rule::SomeAxis("radius"), Rule::Window("radius")],
     ..RANK
 };
@@ -27,6 +31,7 @@ const EXTREME: OpInfo = OpInfo {
 };
 
 const EXTREME_SPHERE: OpInfo = OpInfo {
+    notes: &[LONG_WINDOWS],
     nan: NAN_IGNORED,
     own_params: &[BALL],
     ..SORTED

@@ -137,7 +137,10 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "percentiles",
         summary: "percentiles of all pixels",
         formula: "sorted a at position q/100*(n-1), interpolated linearly; one per q, in the order asked",
-        notes: &["exact, not from a histogram"],
+        notes: &[
+            "exact, not from a histogram",
+            "more than 64 of them are found on the host, on every device",
+        ],
         own_params: &[required(
             "q",
             ParamKind::Numbers(Span::between(0.0, 100.0), 1, MAX_NUMBERS),

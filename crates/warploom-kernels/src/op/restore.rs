@@ -11,7 +11,7 @@ pub(super) static OPS: &[OpInfo] = &[OpInfo {
     formula: "u <- u * H'(a / max(H u, 1e-12)), u = 1 at first; H the blur, H' the mirrored blur",
     notes: &[
         "the blur is a bell of `sigma`, or the `psf` image made to sum to 1",
-        "edges are repeated in both blurs",
+        "`boundary` is that of both blurs",
     ],
     inputs: &[
         input("image", Role::Image, "the blurred image"),
@@ -34,6 +34,7 @@ pub(super) static OPS: &[OpInfo] = &[OpInfo {
             "how many steps",
         ),
     ],
+    boundary: true,
     rules: &[Rule::ParamOrInput("sigma", "psf")],
     nan: NAN_SPREADS,
     traffic: scratch(1, 8),
@@ -41,6 +42,7 @@ pub(super) static OPS: &[OpInfo] = &[OpInfo {
         reference: Bound::Ulp(256),
         strict: Bound::Exact,
         wgpu: Bound::Ulp(256),
+        fast: Bound::Ulp(1024),
     },
     reference: "u *= correlate(a/numpy.maximum(convolve(u, psf, mode=\"nearest\"), 1e-12), psf, mode=\"nearest\")",
     ..MAP

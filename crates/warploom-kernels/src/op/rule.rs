@@ -1,6 +1,6 @@
 //! What parameters and inputs must satisfy together.
 
-use super::call::OpCall;
+use super::call::{OpCall, check_size};
 use super::error::OpError;
 use super::infer;
 use super::info::Rule;
@@ -49,6 +49,22 @@ pub(super) fn check(call: &OpCall, rule: Rule) -> Result<(), OpError> {
                 input,
                 both,
             })
+        }
+        Rule::NotBoth(param, input) => {
+            let both = call.params.value(param).is_some() && call.has_input(input);
+            both.then_some(OpError::ParamOrInput {
+                op,
+                param,
+                input,
+                both,
+            })
+        }
+        Rule::Margin(name) => {
+            let mut wide = image;
+            wide.dims = infer::margins(call, name).map_or(image.dims, |margin| {
+                [0, 1, 2].map(|axis| image.dims[axis] + 2 * margin[axis])
+            });
+            return check_size(op, &wide);
         }
     };
     refusal.map_or(Ok(()), Err)

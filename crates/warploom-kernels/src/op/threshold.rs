@@ -23,10 +23,21 @@ const THRESHOLDED: Tolerance = Tolerance {
     reference: Bound::Exact,
     strict: Bound::Exact,
     wgpu: Bound::Exact,
+    fast: Bound::Exact,
 };
+
+/// Where integers do not have a bin each, and what is done for i32 and u32 by whom.
+const FAR_APART: &str = "integers 2^26 or more apart are counted in `bins` bins, as f32 is";
+const ON_HOST: &str = "of i32 and u32 images the threshold is found on the host, on every device";
+
+/// What `--fast` leaves open.
+const TIPS: &str = "with --fast, a pixel within rounding of the threshold may fall either side";
 
 const HISTOGRAM: &[&str] = &[
     "as in scikit-image, integer images have one bin per value from their smallest to their largest",
+    FAR_APART,
+    ON_HOST,
+    TIPS,
     "an image of one value has nothing above it: the mask is empty",
 ];
 
@@ -64,6 +75,7 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "a > t, t the fixed point of (mean above - mean below)/(log(mean above) - log(mean below)), from the mean",
         notes: &[
             "iterated until two steps differ by at most half the smallest gap between values, as in scikit-image",
+            TIPS,
             FORMULA_END,
         ],
         own_params: UNUSED_BINS,
@@ -78,6 +90,9 @@ pub(super) static OPS: &[OpInfo] = &[
         summary: "threshold by correlation",
         notes: &[
             "as in scikit-image, integer images have one bin per value from their smallest to their largest",
+            FAR_APART,
+            ON_HOST,
+            TIPS,
             "an image of one value: the mask is empty, but full for f32 and f64, as in scikit-image",
         ],
         formula: "a > t, t the bin with the largest Yen criterion log((P1*(1-P1))^2 / (S1*S2))",
@@ -95,7 +110,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "threshold_mean",
         summary: "threshold at the mean",
         formula: "a > mean(a)",
-        notes: &[FORMULA_END],
+        notes: &[TIPS, FORMULA_END],
         own_params: UNUSED_BINS,
         traffic: passes(2),
         reference: "a > skimage.filters.threshold_mean(a)",
@@ -105,7 +120,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "threshold_local",
         summary: "threshold against the surroundings",
         formula: "a > mean_box(a, radius) + offset",
-        notes: &[],
+        notes: &[TIPS],
         own_params: &[
             RADIUS,
             preset(

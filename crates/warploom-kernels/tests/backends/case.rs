@@ -54,6 +54,28 @@ impl Case {
         }
     }
 
+    /// With NaN, infinities and a negative zero among the pixels of images that can hold them.
+    #[must_use]
+    pub(crate) fn with_holes(mut self) -> Self {
+        for (id, bytes) in self.flow.inputs().iter().zip(&mut self.inputs) {
+            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0];
+            match self.flow.kind(*id).dtype() {
+                DType::F32 => {
+                    for (pixel, at) in bytes.chunks_exact_mut(4).step_by(23).zip(0..) {
+                        pixel.copy_from_slice(&(odd[at % 4] as f32).to_ne_bytes());
+                    }
+                }
+                DType::F64 => {
+                    for (pixel, at) in bytes.chunks_exact_mut(8).step_by(23).zip(0..) {
+                        pixel.copy_from_slice(&odd[at % 4].to_ne_bytes());
+                    }
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// One primitive over images of noise.
     pub(crate) fn one(prim: Prim, inputs: &[ImageType], gives: impl Into<Gives>) -> Self {
         let name = format!("{prim:?} of {inputs:?}");

@@ -1,14 +1,28 @@
 //! Are two results the same?
 
 use warploom_core::DType;
+use warploom_kernels::flow::{Flow, Node, Prim};
 
 /// How results are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    /// The same bits; NaN is NaN and zero is zero.
+    /// The same bits, the sign of zero among them; any NaN is NaN.
     Bits,
+    /// The same numbers: zeros of either sign are equal, as what sorts pixels leaves it open.
+    Numbers,
     /// Reals may differ by so many units in the last place of the largest expected number.
     Ulps(f64),
+}
+
+impl Rule {
+    /// The rule for results of a flow: sorting leaves open which zero comes first.
+    pub(crate) fn of(self, flow: &Flow) -> Self {
+        let sorts = |node: &Node| matches!(node.prim, Prim::Rank { .. });
+        match self {
+            Self::Bits if flow.nodes().iter().any(sorts) => Self::Numbers,
+            rule => rule,
+        }
+    }
 }
 
 /// `Ok`, or where and how they differ first.
@@ -28,8 +42,13 @@ pub(crate) fn same(rule: Rule, dtype: DType, want: &[f64], got: &[u8]) -> Result
         _ => 0.0,
     };
     let differ = |(a, b): (&f64, &f64)| {
-        let equal = a == b || (a.is_nan() && b.is_nan());
-        !equal && ((a - b).abs() > slack || (a - b).is_nan())
+        if a.is_nan() && b.is_nan() {
+            return false;
+        }
+        if a == b {
+            return matches!(rule, Rule::Bits) && a.is_sign_negative() != b.is_sign_negative();
+        }
+        (a - b).abs() > slack || (a - b).is_nan()
     };
     let wrong = want.iter().zip(&got).filter(|pair| differ(*pair)).count();
     match want.iter().zip(&got).position(differ) {
@@ -74,6 +93,7 @@ fn differences_are_seen() {
     assert!(check(Rule::Bits, want, want).is_ok());
     assert!(check(Rule::Bits, want, near).is_err());
     assert!(check(Rule::Ulps(1.0), want, near).is_ok());
+    assert!(check(Rule::Bits, want, [1.0, f32::NAN, -0.0]).is_err());
     let number = [1.0, 1.0, 0.0];
     assert!(check(Rule::Ulps(1e9), want, number).is_err());
     assert!(check(Rule::Ulps(1e9), number, want).is_err());

@@ -25,7 +25,7 @@ fn results(loader: &Loader, case: &Case, host: bool) -> Result<Vec<Vec<u8>>, Str
 fn expected(cpu: &Loader, case: &Case) -> Result<Vec<Vec<f64>>, String> {
     if let Some(known) = &case.expected {
         let known = vec![known.clone()];
-        return check(cpu, case, &known, Rule::Bits).map(|()| known);
+        return check(cpu, case, &known, Rule::Numbers).map(|()| known);
     }
     let bytes = results(cpu, case, true)?;
     let outputs = case.flow.outputs().iter().zip(bytes);
@@ -57,7 +57,7 @@ pub(crate) fn agree(cases: impl IntoIterator<Item = Case>) {
                     continue;
                 }
                 Rule::Ulps(_) => Rule::Ulps(case.ulps),
-                Rule::Bits => Rule::Bits,
+                rule => rule.of(&case.flow),
             };
             if let Err(why) = check(&other.loader, case, expected, rule) {
                 wrong += 1;

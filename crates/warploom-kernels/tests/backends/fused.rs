@@ -4,13 +4,16 @@ use proptest::prelude::*;
 use warploom_core::{DType, Math};
 use warploom_kernels::Boundary;
 use warploom_kernels::expr::Ty;
-use warploom_kernels::flow::{Combine, Flow, Number, Prim, ValueId, ValueKind, Weights};
+use warploom_kernels::flow::{Combine, Flow, Footprint, Number, Prim, ValueId, ValueKind, Weights};
 use warploom_kernels::program::{Loader, Program};
 
 use super::case::{Case, DTYPES, image};
 use super::compare::{Rule, numbers, same};
 use super::devices::agree;
 use super::rig::cpu;
+
+/// How many sorts of nodes there are.
+const SORTS: u8 = 16;
 
 /// One node, or a few, of a random flow.
 #[derive(Clone, Debug)]
@@ -32,7 +35,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     let offset = (-1..=1, -2..=2, -2..=2).prop_map(|(z, y, x)| [z, y, x]);
     let dtype = prop::sample::select(DTYPES.to_vec());
     let near = (any::<(usize, usize)>(), 0..3_u8, offset, 0..4_u32);
-    (0..14_u8, near, rule, dtype).prop_map(
+    (0..SORTS, near, rule, dtype).prop_map(
         |(sort, (sources, axis, offset, radius), boundary, dtype)| Recipe {
             sort,
             sources,
@@ -43,6 +46,12 @@ fn recipe() -> impl Strategy<Value = Recipe> {
             dtype,
         },
     )
+}
+
+/// A small neighbourhood that is no box.
+fn ball(recipe: &Recipe) -> Footprint {
+    let wide = 1.0 + f64::from(recipe.radius) / 2.0;
+    Footprint::Ball([f64::from(recipe.axis).min(1.0), wide, 1.5])
 }
 
 /// Adds what a recipe says, and gives the value it makes.
@@ -70,6 +79,25 @@ fn cook(flow: &mut Flow, values: &[ValueId], recipe: &Recipe) -> ValueId {
                 let scale = g.scalar(images[1], 1).cast(Ty::F32);
                 g.pixel(images[0]).cast(Ty::F32) - scale * 0.5
             })
+        }
+        14 => {
+            let combine = [Combine::Min, Combine::Max][recipe.radius as usize % 2];
+            let (footprint, kind) = (ball(recipe), flow.kind(a));
+            let prim = Prim::Around {
+                footprint,
+                combine,
+                boundary,
+            };
+            flow.add(prim, &[a], kind)
+        }
+        15 => {
+            let (footprint, kind) = (ball(recipe), flow.kind(a));
+            let prim = Prim::Rank {
+                footprint,
+                rank: footprint.offsets().len() as u32 / 3,
+                boundary,
+            };
+            flow.add(prim, &[a], kind)
         }
         sort => {
             let numbers = [Number::F32(0.75)];
@@ -140,10 +168,14 @@ pub(crate) fn local_case() -> impl Strategy<Value = Case> {
 fn cooked(recipes: impl Strategy<Value = Vec<Recipe>>) -> impl Strategy<Value = Case> {
     let wanted = prop::collection::vec(any::<usize>(), 1..4);
     let dtype = || prop::sample::select(DTYPES.to_vec());
-    (recipes, [dtype(), dtype()], dims(), wanted).prop_map(|(recipes, dtypes, dims, wanted)| {
-        let name = format!("{recipes:?} of {dtypes:?} {dims:?}");
-        Case::new(name, build(&recipes, dtypes, dims, &wanted))
-    })
+    let holes = any::<bool>();
+    (recipes, [dtype(), dtype()], dims(), wanted, holes).prop_map(
+        |(recipes, dtypes, dims, wanted, holes)| {
+            let name = format!("{recipes:?} of {dtypes:?} {dims:?}, holes {holes}");
+            let case = Case::new(name, build(&recipes, dtypes, dims, &wanted));
+            if holes { case.with_holes() } else { case }
+        },
+    )
 }
 
 thread_local! {
@@ -169,7 +201,7 @@ proptest! {
             let want = run(cpu, Program::unfused(&case.flow, &info), &case);
             for ((id, got), want) in case.flow.outputs().iter().zip(&got).zip(&want) {
                 let dtype = case.flow.kind(*id).dtype();
-                let same = same(Rule::Bits, dtype, &numbers(dtype, want), got);
+                let same = same(Rule::Bits.of(&case.flow), dtype, &numbers(dtype, want), got);
                 prop_assert!(same.is_ok(), "{:?} in {}", same, case.name);
             }
             Ok(())

@@ -2,10 +2,10 @@
 //!
 //! A case is a flow and its inputs. It runs on the CPU backend and on every other device of the
 //! process, or is computed by its definition where the case says so, and results are compared: bit
-//! for bit on OpenCL and CUDA (all NaN count as one, and so do both zeros), within a bound on wgpu. A primitive that would take the way over the host fails
-//! its case, unless the case says that it may. Each file is one family; a case is a line of its
-//! table. Backends that are not there are skipped, and said to be, unless `WARPLOOM_REQUIRE` names
-//! them.
+//! for bit on OpenCL and CUDA (all NaN count as one), within a bound on wgpu. A primitive that would
+//! take the way over the host fails its case, unless the case says that it may. Each file is one
+//! family; a case is a line of its table. Backends that are not there are skipped, and said to be,
+//! unless `WARPLOOM_REQUIRE` names them.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,

@@ -75,7 +75,7 @@ proptest! {
             }
             for ((id, got), want) in case.flow.outputs().iter().zip(&got).zip(&want) {
                 let dtype = case.flow.kind(*id).dtype();
-                let same = same(Rule::Bits, dtype, &numbers(dtype, want), got);
+                let same = same(Rule::Bits.of(&case.flow), dtype, &numbers(dtype, want), got);
                 prop_assert!(same.is_ok(), "{:?} with {:?} in {}", same, halo, case.name);
             }
             Ok(())

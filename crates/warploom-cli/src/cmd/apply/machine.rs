@@ -1,11 +1,12 @@
 //! The device that computes, and what is loaded on it.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use warploom::kernels::fuse;
 use warploom::kernels::op::{Backends, OpInfo};
 use warploom::kernels::program::Loader;
-use warploom::{DeviceId, DeviceInfo, Math, Options, Registry};
+use warploom::{Caps, DeviceId, DeviceInfo, Math, Options, Registry};
 
 use crate::args;
 use crate::calibration;
@@ -30,16 +31,16 @@ impl Machine {
         op: Option<&OpInfo>,
     ) -> Result<Self, Problem> {
         let registry = Registry::linked();
+        let math = if args.fast { Math::Fast } else { Math::Strict };
         let face = match &args.device {
             Some(name) => named(&registry, name, environment)?,
-            None => best(&registry, environment, op)?,
+            None => best(&registry, environment, op, math)?,
         };
         let known = calibration::known(environment, args.calibration.as_deref())?;
         let mut fusion = fuse::Options::of(&face);
         if let Some(speed) = known.of(&face) {
             fusion = fusion.measured(speed.machine);
         }
-        let math = if args.fast { Math::Fast } else { Math::Strict };
         Ok(Self {
             loader: Loader::new(registry.open(face.id)?, math),
             fusion,
@@ -103,18 +104,30 @@ fn named(
     }
 }
 
-/// The first GPU, or the processor where there is none, or where the operation runs there anyway.
+/// As the compiler places a pipeline that says nothing of devices: the GPU with room for the most
+/// pipelines, by a face that keeps to strict math where that is wanted; the processor where there
+/// is no GPU, or where the operation runs there anyway.
 fn best(
     registry: &Registry,
     environment: &Environment,
     op: Option<&OpInfo>,
+    math: Math,
 ) -> Result<DeviceInfo, Problem> {
     let options = match op.map(|op| op.backends) {
         Some(Backends::CpuOnly { .. }) => Options::cpu_only(),
         _ => settings::backends(environment)?,
     };
     let status = registry.initialize(&options)?;
-    let gpu = status.gpus().find_map(|gpu| gpu.faces.first());
+    // Of equals the first, as there.
+    let gpu = status
+        .gpus()
+        .min_by_key(|gpu| Reverse(status.max_pipelines(gpu)))
+        .and_then(|gpu| {
+            let strict =
+                |face: &&DeviceInfo| math == Math::Fast || face.caps.contains(Caps::STRICT_MATH);
+            // A card's faces are in order of preference.
+            gpu.faces.iter().find(strict).or(gpu.faces.first())
+        });
     let processor = || {
         let faces = status
             .survey

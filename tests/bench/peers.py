@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .work import ADD, ADD_AGAIN, EXPONENT, MULTIPLY, MULTIPLY_AGAIN
+from .work import ADD, ADD_AGAIN, EXPONENT, MULTIPLY, MULTIPLY_AGAIN, TURN
 
 
 def ball(radius, rank):
@@ -46,8 +46,13 @@ class Numpy(Peer):
             "log1p": lambda s: np.log1p(s.image),
             "sqrt": lambda s: np.sqrt(s.image),
             "abs": lambda s: np.abs(s.image),
+            "invert": lambda s: s.image.max() - s.image,
             "clip": lambda s: np.clip(s.image, f(90), f(400)),
             "greater": lambda s: s.image > f(130),
+            "greater_equal": lambda s: s.image >= f(130),
+            "less": lambda s: s.image < f(130),
+            "less_equal": lambda s: s.image <= f(130),
+            "equal": lambda s: s.image == f(130),
             "between": lambda s: (s.image >= f(100)) & (s.image <= f(200)),
             "add_images": lambda s: s.image + s.other,
             "subtract_images": lambda s: s.image - s.other,
@@ -55,6 +60,7 @@ class Numpy(Peer):
             "divide_images": lambda s: s.image / s.other,
             "absolute_difference": lambda s: np.abs(s.image - s.other),
             "maximum_images": lambda s: np.maximum(s.image, s.other),
+            "minimum_images": lambda s: np.minimum(s.image, s.other),
             "mask_image": lambda s: np.where(s.mask, s.image, f(0)),
             "select": lambda s: np.where(s.mask, s.image, s.other),
             "cast_u8": lambda s: np.clip(np.rint(s.image), 0, 255).astype(np.uint8),
@@ -83,10 +89,21 @@ class Numpy(Peer):
             "flip_x": lambda s: np.ascontiguousarray(s.image[..., ::-1]),
             "flip_y": lambda s: np.ascontiguousarray(s.image[..., ::-1, :]),
             "transpose_xy": lambda s: np.ascontiguousarray(np.swapaxes(s.image, -1, -2)),
+            "crop": lambda s: np.ascontiguousarray(s.image[..., 1:, 1:]),
+            "pad": lambda s: np.pad(s.image, 8),
+            "flip_z": lambda s: np.ascontiguousarray(s.image[::-1]),
+            "transpose_yz": lambda s: np.ascontiguousarray(np.swapaxes(s.image, -2, 0)),
+            "blend_two": lambda s: self.blended(s.image, s.other, 64),
             "transpose_xz": lambda s: np.ascontiguousarray(np.swapaxes(s.image, -1, 0)),
             "chain5_cheap": lambda s: (s.image + f(ADD)) * f(MULTIPLY) * s.image * f(MULTIPLY_AGAIN) + f(ADD_AGAIN),
             "chain5": lambda s: ((s.image + f(ADD)) * f(MULTIPLY)) ** f(EXPONENT) * f(MULTIPLY_AGAIN) + f(ADD_AGAIN),
         }
+
+    @staticmethod
+    def blended(a, b, overlap):
+        w = ((np.arange(overlap) + 0.5) / overlap).astype(np.float32)
+        both = a[..., -overlap:] * (1 - w) + b[..., :overlap] * w
+        return np.concatenate([a[..., :-overlap], both, b[..., overlap:]], -1)
 
     @staticmethod
     def normalized(image, low, high):
@@ -121,6 +138,15 @@ class Scipy(Peer):
             index = np.arange(1, int(s.labels.max()) + 1)
             made = [f(s.image, s.labels, index) for f in (n.sum, n.mean, n.minimum, n.maximum, n.standard_deviation)]
             return made, n.center_of_mass(s.mask, s.labels, index), n.find_objects(s.labels.astype(np.int32))
+
+        turned = np.eye(self.rank)
+        turned[-2:, -2:] = np.reshape(TURN, (2, 2))
+
+        def restored(s):
+            guess = np.ones_like(s.image)
+            for _ in range(10):
+                guess *= blur(s.image / np.maximum(blur(guess, 2), np.float32(1e-12)), 2)
+            return guess
 
         calls = {
             "subtract_gaussian_background": lambda s: s.image - blur(s.image, 8),
@@ -170,8 +196,12 @@ class Scipy(Peer):
             "local_maxima": lambda s: (s.image == n.maximum_filter(s.image, 5, **edge)) & (s.image > 150),
             "label_statistics": statistics,
             "shift_linear": lambda s: n.shift(s.image, shift, order=1),
-            "rotate_linear": lambda s: n.rotate(s.image, 10, reshape=False, order=1),
+            "rotate_linear": lambda s: n.rotate(s.image, 10, (-1, -2), reshape=False, order=1),
+            "affine_linear": lambda s: n.affine_transform(s.image, turned, 3.5, order=1),
+            "affine_linear_stack": lambda s: n.affine_transform(s.image, turned, 3.5, order=1),
             "resize_linear": lambda s: n.zoom(s.image, 0.5, order=1, mode="nearest", grid_mode=True),
+            "resize_nearest": lambda s: n.zoom(s.image, 0.5, order=0, mode="nearest", grid_mode=True),
+            "richardson_lucy": restored,
             "fft_convolve": lambda s: signal.fftconvolve(s.image, s.kernel, "same"),
         }
         return calls
@@ -193,7 +223,6 @@ class Skimage(Peer):
         spread = (bell[:, None] * bell / bell.sum() ** 2).astype(np.float32)
         calls = {
             "unsharp": lambda s: filters.unsharp_mask(s.image, 2, 1.5, preserve_range=True),
-            "subtract_rolling_ball": lambda s: s.image - restoration.rolling_ball(s.image, radius=10),
             "gaussian": lambda s: filters.gaussian(s.image, 2, mode="nearest", preserve_range=True),
             "gaussian_8": lambda s: filters.gaussian(s.image, 8, mode="nearest", preserve_range=True),
             "median_box": lambda s: filters.median(s.image, np.ones((3,) * self.rank), mode="nearest"),
@@ -225,11 +254,16 @@ class Skimage(Peer):
             "label_statistics": lambda s: measure.regionprops_table(s.labels, s.image, properties=columns),
             "bin_mean": lambda s: transform.downscale_local_mean(s.image, (2,) * self.rank),
             "bin_max": lambda s: measure.block_reduce(s.image, 2, np.max),
-            "rotate_linear": lambda s: transform.rotate(s.image, 10, preserve_range=True),
+            "bin_sum": lambda s: measure.block_reduce(s.image, 2, np.sum),
+            "resize_nearest": lambda s: transform.resize(s.image, [n // 2 for n in s.image.shape], order=0, anti_aliasing=False),
             "resize_linear": lambda s: transform.resize(s.image, [n // 2 for n in s.image.shape], order=1, anti_aliasing=False),
             "phase_shift": lambda s: registration.phase_cross_correlation(s.image, s.other),
-            "richardson_lucy": lambda s: restoration.richardson_lucy(s.image, spread, num_iter=10, clip=False),
         }
+        if self.rank == 2:
+            # It turns planes only, and takes minutes to roll a ball under a stack.
+            calls["subtract_rolling_ball"] = lambda s: s.image - restoration.rolling_ball(s.image, radius=10)
+            calls["rotate_linear"] = lambda s: transform.rotate(s.image, 10, preserve_range=True)
+            calls["richardson_lucy"] = lambda s: restoration.richardson_lucy(s.image, spread, num_iter=10, clip=False)
         for kind in ("otsu", "triangle", "li", "yen", "isodata"):
             found = getattr(filters, f"threshold_{kind}")
             calls[f"threshold_{kind}"] = lambda s, found=found: s.image > found(s.image)
@@ -269,7 +303,12 @@ class OpenCV(Peer):
             "sqrt": lambda s: c.sqrt(s.image),
             "abs": lambda s: c.absdiff(s.image, 0.0),
             "clip": lambda s: c.min(c.max(s.image, 90.0), 400.0),
+            "invert": lambda s: c.subtract(c.minMaxLoc(s.image)[1], s.image),
             "greater": lambda s: c.compare(s.image, 130.0, c.CMP_GT),
+            "greater_equal": lambda s: c.compare(s.image, 130.0, c.CMP_GE),
+            "less": lambda s: c.compare(s.image, 130.0, c.CMP_LT),
+            "less_equal": lambda s: c.compare(s.image, 130.0, c.CMP_LE),
+            "equal": lambda s: c.compare(s.image, 130.0, c.CMP_EQ),
             "between": lambda s: c.inRange(s.image, 100.0, 200.0),
             "add_images": lambda s: c.add(s.image, s.other),
             "subtract_images": lambda s: c.subtract(s.image, s.other),
@@ -277,6 +316,7 @@ class OpenCV(Peer):
             "divide_images": lambda s: c.divide(s.image, s.other),
             "absolute_difference": lambda s: c.absdiff(s.image, s.other),
             "maximum_images": lambda s: c.max(s.image, s.other),
+            "minimum_images": lambda s: c.min(s.image, s.other),
             "mask_image": lambda s: c.copyTo(s.image, s.mask),
             "cast_u8": lambda s: c.addWeighted(s.image, 1.0, s.image, 0.0, 0.0, dtype=c.CV_8U),
             "cast_u16": lambda s: c.addWeighted(s.image, 1.0, s.image, 0.0, 0.0, dtype=c.CV_16U),
@@ -365,6 +405,12 @@ class OpenCV(Peer):
             "flip_x": lambda s: c.flip(s.image, 1),
             "flip_y": lambda s: c.flip(s.image, 0),
             "transpose_xy": lambda s: c.transpose(s.image),
+            "pad": lambda s: c.copyMakeBorder(s.image, 8, 8, 8, 8, c.BORDER_CONSTANT),
+            "affine_linear": lambda s: c.warpAffine(
+                s.image, np.float32([[TURN[3], TURN[2], 3.5], [TURN[1], TURN[0], 3.5]]), s.image.shape[::-1],
+                flags=c.INTER_LINEAR | c.WARP_INVERSE_MAP,
+            ),
+            "resize_nearest": lambda s: c.resize(s.image, None, fx=0.5, fy=0.5, interpolation=c.INTER_NEAREST),
             "bin_mean": lambda s: c.resize(s.image, None, fx=0.5, fy=0.5, interpolation=c.INTER_AREA),
             "shift_linear": lambda s: warp(s, [[1, 0, -5.5], [0, 1, 3.25]]),
             "rotate_linear": lambda s: warp(s, c.getRotationMatrix2D((1023.5, 1023.5), 10, 1)),
@@ -381,127 +427,10 @@ class OpenCV(Peer):
         return calls
 
 
-class Clesperanto(Peer):
-    """pyclesperanto on PoCL, every call waiting for its end; images are on the device."""
-
-    name = "cle"
-    threads_note = "PoCL's threads"
-
-    def __init__(self):
-        import pyclesperanto
-
-        self.cle = pyclesperanto
-        device = pyclesperanto.get_device()
-        if device is None:
-            raise RuntimeError("no OpenCL device")
-        self.threads_note += f" on {device.name}"
-        pyclesperanto.wait_for_kernel_to_finish(True)
-
-    def show(self, scene, rank):
-        super().show({name: self.cle.push(image) for name, image in scene.items()}, rank)
-
-    def calls(self):
-        c = self.cle
-        z = int(self.rank == 3)
-        r = lambda n: {"radius_x": n, "radius_y": n, "radius_z": n * z}
-        g = lambda n, name="sigma": {f"{name}_x": n, f"{name}_y": n, f"{name}_z": n * z}
-
-        def chain(s):
-            made = c.multiply_image_and_scalar(c.add_image_and_scalar(s.image, scalar=ADD), scalar=MULTIPLY)
-            made = c.multiply_image_and_scalar(c.power(made, scalar=EXPONENT), scalar=MULTIPLY_AGAIN)
-            return c.add_image_and_scalar(made, scalar=ADD_AGAIN)
-
-        def cheap(s):
-            made = c.multiply_image_and_scalar(c.add_image_and_scalar(s.image, scalar=ADD), scalar=MULTIPLY)
-            made = c.multiply_image_and_scalar(c.multiply_images(made, s.image), scalar=MULTIPLY_AGAIN)
-            return c.add_image_and_scalar(made, scalar=ADD_AGAIN)
-
-        calls = {
-            "affine_intensity": lambda s: c.add_image_and_scalar(c.multiply_image_and_scalar(s.image, scalar=2.5), scalar=-3),
-            "power": lambda s: c.power(s.image, scalar=1.7),
-            "gamma": lambda s: c.gamma_correction(s.image, gamma=0.6),
-            "exp": lambda s: c.exponential(c.multiply_image_and_scalar(s.image, scalar=0.001)),
-            "log1p": lambda s: c.logarithm(c.add_image_and_scalar(s.image, scalar=1)),
-            "sqrt": lambda s: c.square_root(s.image),
-            "abs": lambda s: c.absolute(s.image),
-            "clip": lambda s: c.clip(s.image, min_intensity=90, max_intensity=400),
-            "greater": lambda s: c.greater_constant(s.image, scalar=130),
-            "add_images": lambda s: c.add_images(s.image, s.other),
-            "subtract_images": lambda s: c.subtract_images(s.image, s.other),
-            "multiply_images": lambda s: c.multiply_images(s.image, s.other),
-            "divide_images": lambda s: c.divide_images(s.image, s.other),
-            "absolute_difference": lambda s: c.absolute_difference(s.image, s.other),
-            "maximum_images": lambda s: c.maximum_images(s.image, s.other),
-            "mask_image": lambda s: c.mask(s.image, s.mask),
-            "subtract_gaussian_background": lambda s: c.subtract_gaussian_background(s.image, **g(8)),
-            "divide_gaussian_background": lambda s: c.divide_by_gaussian_background(s.image, **g(8)),
-            "gaussian": lambda s: c.gaussian_blur(s.image, **g(2)),
-            "gaussian_8": lambda s: c.gaussian_blur(s.image, **g(8)),
-            "mean_box": lambda s: c.mean_box(s.image, **r(2)),
-            "mean_box_30": lambda s: c.mean_box(s.image, **r(30)),
-            "mean_sphere": lambda s: c.mean_sphere(s.image, **r(3)),
-            "median_box": lambda s: c.median_box(s.image, **r(1)),
-            "median_box_2": lambda s: c.median_box(s.image, **r(2)),
-            "median_sphere": lambda s: c.median_sphere(s.image, **r(2)),
-            "minimum_box": lambda s: c.minimum_box(s.image, **r(3)),
-            "maximum_box": lambda s: c.maximum_box(s.image, **r(3)),
-            "minimum_sphere": lambda s: c.minimum_sphere(s.image, **r(3)),
-            "maximum_sphere": lambda s: c.maximum_sphere(s.image, **r(3)),
-            "variance_box": lambda s: c.variance_box(s.image, **r(2)),
-            "std_box": lambda s: c.standard_deviation_box(s.image, **r(2)),
-            "sobel": lambda s: c.sobel(s.image),
-            "gradient_x": lambda s: c.gradient_x(s.image),
-            "gradient_y": lambda s: c.gradient_y(s.image),
-            "gradient_z": lambda s: c.gradient_z(s.image),
-            "laplace_diamond": lambda s: c.laplace_diamond(s.image),
-            "laplace_box": lambda s: c.laplace_box(s.image),
-            "difference_of_gaussian": lambda s: c.difference_of_gaussian(s.image, **g(2, "sigma1"), **g(6, "sigma2")),
-            "binary_erode": lambda s: c.binary_erode(s.mask, **r(1)),
-            "binary_dilate": lambda s: c.binary_dilate(s.mask, **r(1)),
-            "binary_and": lambda s: c.binary_and(s.mask, s.mask2),
-            "binary_or": lambda s: c.binary_or(s.mask, s.mask2),
-            "binary_xor": lambda s: c.binary_xor(s.mask, s.mask2),
-            "binary_not": lambda s: c.binary_not(s.mask),
-            "label_box": lambda s: c.connected_component_labeling(s.mask, connectivity="box"),
-            "remove_small_labels": lambda s: c.remove_small_labels(s.labels, minimum_size=20),
-            "clear_border": lambda s: c.remove_labels_on_edges(s.labels),
-            "relabel_sequential": lambda s: c.relabel_sequential(s.labels),
-            "label_statistics": lambda s: c.statistics_of_labelled_pixels(s.image, s.labels),
-            "histogram": lambda s: c.histogram(s.image, num_bins=256, minimum_intensity=0, maximum_intensity=1000),
-            "flip_x": lambda s: c.flip(s.image, flip_x=True, flip_y=False, flip_z=False),
-            "transpose_xy": lambda s: c.transpose_xy(s.image),
-            "chain5": chain,
-            "chain5_cheap": cheap,
-        }
-        for name in ("opening", "closing", "top_hat", "bottom_hat"):
-            for form in ("box", "sphere"):
-                run = getattr(c, f"{name}_{form}")
-                calls[f"{name}_{form}"] = lambda s, run=run: run(s.image, **r(5))
-        for name in ("otsu", "triangle", "li", "yen", "isodata", "mean"):
-            run = getattr(c, f"threshold_{name}")
-            calls[f"threshold_{name}"] = lambda s, run=run: run(s.image)
-        for name, long in (("sum", "sum"), ("max", "maximum"), ("min", "minimum"), ("mean", "mean"), ("std", "std")):
-            run = getattr(c, f"{long}_z_projection")
-            calls[f"{name}_z"] = lambda s, run=run: run(s.image)
-        return calls
-
-
-class ClesperantoByHand(Clesperanto):
-    """The same with chains written by hand as one expression."""
-
-    name = "cle_fused"
-
-    def calls(self):
-        values = {"a": ADD, "m": MULTIPLY, "n": MULTIPLY_AGAIN, "b": ADD_AGAIN}
-        run = lambda text, **more: lambda s: self.cle.evaluate(text, {"x": s.image, **values, **more})
-        return {
-            "chain5": run("pow((x + a) * m, e) * n + b", e=EXPONENT),
-            "chain5_cheap": run("(x + a) * m * x * n + b"),
-        }
-
-
 def gathered(names, threads):
     """The libraries that can be had, and why others cannot."""
+    from .clesperanto import Clesperanto, ClesperantoByHand
+
     kinds = {
         "numpy": Numpy,
         "scipy": Scipy,

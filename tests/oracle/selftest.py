@@ -60,6 +60,7 @@ def run(cases):
     """Problems of the checker, as texts."""
     problems = []
     tried = 0
+    np.seterr(over="ignore")
     for case in cases:
         got = answer(case)
         verdict = judge(case, got)

@@ -5,6 +5,7 @@ use crate::flow::{Flow, Node, Number};
 use crate::kernel::{Access, Buf, Builder, Img, Work};
 
 use super::launch::{Args, Plan};
+use super::line::{wide_number, wide_scalar};
 use super::tuning::Tuning;
 
 /// The buffers and extents of a map's kernel.
@@ -63,9 +64,15 @@ pub(super) fn plan(
     let params: Vec<Ex<'_>> = numbers
         .iter()
         .enumerate()
-        .map(|(at, number)| k.scalar(&format!("n{at}"), number.ty()))
+        .map(|(at, number)| match number {
+            Number::F64(_) => wide_scalar(&k, tuning, &format!("n{at}")),
+            number => k.scalar(&format!("n{at}"), number.ty()),
+        })
         .collect();
-    args = numbers.iter().fold(args, |args, n| args.number(*n));
+    args = numbers.iter().fold(args, |args, number| match number {
+        Number::F64(value) => wide_number(args, tuning, *value),
+        number => args.number(*number),
+    });
 
     let (z, y) = (k.work(Work::Global(2)), k.work(Work::Global(1)));
     let first = k.work(Work::Global(0)) * k.graph().int(tuning.run.cast_signed());

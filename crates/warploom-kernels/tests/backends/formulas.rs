@@ -2,7 +2,7 @@
 
 use warploom_core::DType;
 use warploom_kernels::expr::{Ex, Ty};
-use warploom_kernels::flow::{Flow, ValueKind};
+use warploom_kernels::flow::{Flow, Number, ValueKind};
 
 use super::case::{Case, image};
 use super::devices::agree;
@@ -82,4 +82,22 @@ fn sums_of_places_wrap() {
     });
     flow.output(output);
     agree([Case::new("places", flow)]);
+}
+
+/// Also on a device whose language has no such numbers.
+#[test]
+fn numbers_of_double_precision_are_taken() {
+    let numbers = [4_000_000_000.25, 1.0 / 3.0, f64::INFINITY].map(Number::F64);
+    let cases = [DType::U32, DType::F64].map(|dtype| {
+        let mut flow = Flow::new();
+        let input = flow.input(ValueKind::Image(image(dtype, [1, 3, 70])));
+        let output = flow.map(&[input], input, DType::F32, &numbers, |graph, images, n| {
+            let pixel = graph.pixel(images[0]).cast(Ty::F64);
+            // What is left are digits that single precision does not have.
+            ((pixel + n[0] - 4_000_000_000.0) * n[1]).min(n[2])
+        });
+        flow.output(output);
+        Case::new(format!("numbers beside {dtype}"), flow)
+    });
+    agree(cases);
 }

@@ -10,7 +10,7 @@ use warploom_core::LeaseDesk;
 use crate::crew::{FleetDevice, Program};
 use crate::error::FleetError;
 use crate::fleet::{Fleet, Watcher};
-use crate::journal::Durability;
+use crate::journal::{Durability, History};
 use crate::policy::{Rules, Schedule};
 use crate::report::{Order, Snapshot};
 use crate::stop::Stopper;
@@ -24,6 +24,7 @@ pub struct FleetBuilder {
     folder: Option<PathBuf>,
     rules: Rules,
     ceilings: BTreeMap<String, u32>,
+    earlier: Option<History>,
     order: Order,
     durability: Durability,
     desk: Option<LeaseDesk>,
@@ -53,6 +54,7 @@ impl FleetBuilder {
             folder: None,
             rules: Rules::default(),
             ceilings: BTreeMap::new(),
+            earlier: None,
             order: Order::AsDone,
             durability: Durability::default(),
             desk: None,
@@ -124,6 +126,14 @@ impl FleetBuilder {
     #[must_use]
     pub fn ceiling(mut self, model: impl Into<String>, records: u32) -> Self {
         self.ceilings.insert(model.into(), records);
+        self
+    }
+
+    /// What runs in other folders found out about the same records: which of them bring workers to grief, how
+    /// often each was tried, what fits. Outcomes are not taken over; who has them leaves those records out.
+    #[must_use]
+    pub fn earlier(mut self, history: History) -> Self {
+        self.earlier = Some(history);
         self
     }
 
@@ -230,6 +240,7 @@ impl FleetBuilder {
             folder: self.folder,
             rules: self.rules,
             ceilings: self.ceilings,
+            earlier: self.earlier,
             order: self.order,
             durability: self.durability,
             desk: self.desk,

@@ -174,6 +174,7 @@ mod tests {
             ordinal: device.ordinal,
             identity: device.identity.clone(),
             setup: Vec::new(),
+            ceiling: None,
         }
     }
 

@@ -45,6 +45,7 @@ pub struct Fleet {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) rules: Rules,
     pub(crate) ceilings: BTreeMap<String, u32>,
+    pub(crate) earlier: Option<History>,
     pub(crate) order: Order,
     pub(crate) durability: Durability,
     pub(crate) desk: Option<LeaseDesk>,
@@ -115,10 +116,13 @@ impl Fleet {
                 Some(rundir::open(folder, &identity, self.durability)?)
             }
         };
-        let (journal, history, torn) = match open {
+        let (journal, mut history, torn) = match open {
             None => (None, History::new(records.len()), None),
             Some(open) => (Some(open.journal), open.history, open.torn),
         };
+        if let Some(earlier) = &self.earlier {
+            history.inherit(earlier);
+        }
         let mut ceilings = self.ceilings.clone();
         for ((plan, model), batch) in &history.ceilings {
             if *plan == self.plan {

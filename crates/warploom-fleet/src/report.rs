@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub counts: Counts,
     /// Slot by slot.
     pub slots: Vec<SlotSnapshot>,
+    /// How many records have failed in this run, by the device on which each did.
+    pub failed: BTreeMap<String, u64>,
     /// What was done about devices since the last snapshot, in its order.
     pub incidents: Vec<Incident>,
 }

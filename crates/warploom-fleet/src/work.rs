@@ -76,6 +76,8 @@ pub struct Assigned {
     pub identity: String,
     /// What the fleet's owner has to say to all workers.
     pub setup: Vec<u8>,
+    /// The most records at once that this model is known to have room for, if that had a say.
+    pub ceiling: Option<u32>,
 }
 
 impl Assigned {
@@ -254,6 +256,12 @@ pub enum Trouble {
         /// How many bytes were asked for; 0 when nobody said.
         asked: u64,
     },
+    /// The device has no room for as many at once as somebody insists on. The run ends, and says so.
+    #[error("the device has no room for {size} at once, which is the size that was asked for")]
+    FixedSize {
+        /// The size that was asked for.
+        size: u32,
+    },
     /// The device is lost to this process, which ends after this.
     #[error("the device is lost: {0}")]
     DeviceLost(String),
@@ -280,6 +288,7 @@ pub(crate) trait Answers: Send + Sync {
     fn advance(&self);
     /// Memory that nobody needs any more.
     fn give(&self, bodies: &mut dyn Iterator<Item = Vec<u8>>);
+    fn settled(&self, records: u32);
 }
 
 /// A batch that [`Work::stream`] has taken. Whoever has it answers for its records, and says at last that it
@@ -344,6 +353,13 @@ impl Load {
     /// The work gets on, as [`Batch::advance`] says.
     pub fn advance(&self) {
         self.answers.advance();
+    }
+
+    /// The device has room for so many records at once and for no more, as the work found out by itself. It
+    /// is told and remembered, batches for this model are no larger from now on, and whoever starts on it
+    /// finds the number in [`Assigned`].
+    pub fn settled(&self, records: u32) {
+        self.answers.settled(records);
     }
 
     /// It is over, for better or worse.

@@ -81,6 +81,39 @@ impl History {
         outcomes.filter_map(|(outcome, record)| outcome.is_none().then_some(record))
     }
 
+    /// Takes over what an earlier run of the same records found out, as far as they have no outcome here:
+    /// attempts and griefs add up, and who was under suspicion still is. Outcomes and numbers of batches are
+    /// each run's own.
+    pub fn inherit(&mut self, earlier: &Self) {
+        fn add(own: &mut [u32], more: &[u32]) {
+            for (own, more) in own.iter_mut().zip(more) {
+                *own = own.saturating_add(*more);
+            }
+        }
+        add(&mut self.attempts, &earlier.attempts);
+        add(&mut self.alone, &earlier.alone);
+        add(&mut self.interrupted, &earlier.interrupted);
+        let known: Vec<u64> = self
+            .suspects
+            .iter()
+            .flat_map(|it| it.records.clone())
+            .collect();
+        for group in &earlier.suspects {
+            let is_open = |record: &u64| {
+                let outcome = self.outcomes.get(slot(*record));
+                outcome.is_some_and(Option::is_none) && !known.contains(record)
+            };
+            let records: Vec<u64> = group.records.iter().copied().filter(is_open).collect();
+            if !records.is_empty() {
+                let cause = group.cause.clone();
+                self.suspects.push(Suspects { records, cause });
+            }
+        }
+        for (of, batch) in &earlier.ceilings {
+            self.ceilings.entry(of.clone()).or_insert(*batch);
+        }
+    }
+
     fn check(&self, event: &Event) -> Result<(), u64> {
         let end = self.outcomes.len() as u64;
         match event {
@@ -286,6 +319,41 @@ mod tests {
         assert_eq!(groups, [&vec![2, 3], &vec![0]]);
         assert_eq!(history.alone, [1, 0, 0, 0, 0, 0]);
         assert_eq!(history.interrupted, [0; 6]);
+    }
+
+    #[test]
+    fn what_an_earlier_run_found_out_is_taken_over_and_its_outcomes_are_not() {
+        let charged = |batch, records: &[u64]| Event::Charged {
+            batch,
+            cause: crash(),
+            records: spans(records),
+        };
+        let mut history = after(
+            4,
+            vec![attempt(0, &[0]), ok(0), attempt(1, &[3]), charged(1, &[3])],
+        );
+        let ceiling = Event::Ceiling {
+            plan: "p".into(),
+            model: "m".into(),
+            batch: 8,
+        };
+        let told = vec![
+            attempt(7, &[0, 1]),
+            charged(7, &[0, 1]),
+            attempt(8, &[2]),
+            ok(2),
+            attempt(9, &[3]),
+            charged(9, &[3]),
+            ceiling,
+        ];
+        history.inherit(&after(4, told));
+        assert_eq!(history.open().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(history.attempts, [2, 1, 1, 2]);
+        assert_eq!(history.alone, [0, 0, 0, 2]);
+        let groups = history.suspects.iter().map(|group| &group.records[..]);
+        assert_eq!(groups.collect::<Vec<_>>(), [&[3][..], &[1]]);
+        assert_eq!(history.ceilings[&("p".into(), "m".into())], 8);
+        assert_eq!(history.next_batch, 2);
     }
 
     #[test]

@@ -66,14 +66,24 @@ impl Policy {
                 let attempts = self.attempts(record);
                 actions.push(Action::Accept { record, attempts });
             }
-            (Some(record), Some(reason)) => self.fail(record, reason, actions),
+            (Some(record), Some(reason)) => {
+                let device = self.slots[slot].device;
+                self.fail(device, record, reason, actions);
+            }
         }
     }
 
-    pub(super) fn fail(&mut self, record: u64, reason: Reason, actions: &mut Vec<Action>) {
+    pub(super) fn fail(
+        &mut self,
+        device: usize,
+        record: u64,
+        reason: Reason,
+        actions: &mut Vec<Action>,
+    ) {
         self.settle(record);
         self.counts.failed += 1;
         actions.push(Action::Fail {
+            device,
             record,
             attempts: self.attempts(record),
             reason,
@@ -123,7 +133,8 @@ impl Policy {
         match end {
             End::Finished => self.finished(slot, flight, actions),
             End::OutOfMemory { asked } => self.no_room(slot, flight, asked, actions),
-            End::Failed { text } => self.batch_failed(flight, &text, actions),
+            End::FixedSize { size } => self.fixed_size(slot, flight, size, actions),
+            End::Failed { text } => self.batch_failed(slot, flight, &text, actions),
             End::DeviceLost { .. } => {}
         }
     }
@@ -134,7 +145,8 @@ impl Policy {
         if let Some(begun) = flight.begun {
             state.measured(begun, self.now);
         }
-        let device = &mut self.devices[state.device];
+        let at = state.device;
+        let device = &mut self.devices[at];
         if done > 0 {
             device.works();
             let size = u32::try_from(flight.size).unwrap_or(u32::MAX);
@@ -142,7 +154,7 @@ impl Policy {
             *proven = (*proven).max(size);
         }
         for record in flight.open {
-            self.fail(record, Reason::Unanswered, actions);
+            self.fail(at, record, Reason::Unanswered, actions);
         }
     }
 
@@ -156,20 +168,14 @@ impl Policy {
             return;
         }
         if self.rules.fixed_batch.is_some() && size > 1 && !flight.apart {
-            let records = flight.open.clone();
-            let batch = flight.id;
-            actions.push(Action::Return { batch, records });
-            self.stock.put_back(flight.open);
-            if !self.draining {
-                self.draining = true;
-                actions.push(Action::FixedBatch { device: at });
-            }
+            let batch = self.rules.fixed_batch.unwrap_or(size);
+            self.fixed_size(slot, flight, batch, actions);
             return;
         }
         if size == 1 {
             for record in flight.open {
                 let model = model.clone();
-                self.fail(record, Reason::OutOfMemory { asked, model }, actions);
+                self.fail(at, record, Reason::OutOfMemory { asked, model }, actions);
             }
             return;
         }
@@ -192,6 +198,31 @@ impl Policy {
         }
     }
 
+    /// Somebody insists on a size that does not fit: the run ends loudly, and nobody is to blame.
+    fn fixed_size(&mut self, slot: usize, flight: Flight, batch: u32, actions: &mut Vec<Action>) {
+        let device = self.slots[slot].device;
+        self.give_back(flight, actions);
+        if !self.draining {
+            self.draining = true;
+            actions.push(Action::FixedBatch { device, batch });
+        }
+    }
+
+    /// A worker has made itself smaller: batches for its model are no larger than what it has room for, and
+    /// whoever starts on that model is told.
+    pub(super) fn settled_at(&mut self, slot: usize, records: u32, actions: &mut Vec<Action>) {
+        let now = self.now;
+        let Some(state) = self.slots.get_mut(slot).filter(|slot| slot.listens()) else {
+            return;
+        };
+        state.moves(now);
+        let model = self.devices[state.device].model.clone();
+        let records = records.max(1);
+        if self.ceilings.get(&model).is_none_or(|old| records < *old) {
+            self.set_ceiling(&model, records, actions);
+        }
+    }
+
     fn set_ceiling(&mut self, model: &str, batch: u32, actions: &mut Vec<Action>) {
         self.ceilings.insert(model.to_owned(), batch);
         let model = model.to_owned();
@@ -199,10 +230,11 @@ impl Policy {
     }
 
     /// The work failed for a batch as a whole: its halves may tell which record it was.
-    fn batch_failed(&mut self, flight: Flight, text: &str, actions: &mut Vec<Action>) {
+    fn batch_failed(&mut self, slot: usize, flight: Flight, text: &str, actions: &mut Vec<Action>) {
         if let [record] = flight.open[..] {
             let text = text.to_owned();
-            self.fail(record, Reason::Work { text }, actions);
+            let device = self.slots[slot].device;
+            self.fail(device, record, Reason::Work { text }, actions);
             return;
         }
         if flight.open.is_empty() {

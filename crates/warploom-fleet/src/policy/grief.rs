@@ -247,7 +247,7 @@ impl Policy {
             *times
         });
         if times.is_none_or(|times| times >= self.rules.alone) {
-            self.fail(record, cause.reason(log.to_owned()), actions);
+            self.fail(device, record, cause.reason(log.to_owned()), actions);
         } else {
             self.stock.put_group(Group {
                 records,

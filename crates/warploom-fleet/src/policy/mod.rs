@@ -150,6 +150,7 @@ impl Policy {
             } => self.answered(slot, batch, record, Some(reason), actions),
             Input::Over { slot, batch, end } => self.over(slot, batch, end, actions),
             Input::Beat { slot, progress } => self.beat(slot, progress),
+            Input::Settled { slot, records } => self.settled_at(slot, records, actions),
             Input::Nonsense { slot, text } => self.nonsense(slot, text, actions),
             Input::Gone { slot, how, log } => self.gone(slot, how, &log, actions),
             Input::Drain => self.draining = true,

@@ -68,6 +68,13 @@ pub enum Input {
         /// A number that grows with the work.
         progress: u64,
     },
+    /// A worker found out how many records at once its device has room for.
+    Settled {
+        /// Which slot.
+        slot: usize,
+        /// How many.
+        records: u32,
+    },
     /// A worker said something that makes no sense.
     Nonsense {
         /// Which slot.
@@ -101,6 +108,11 @@ pub enum End {
     OutOfMemory {
         /// What was asked of it, in bytes; 0 when nobody said.
         asked: u64,
+    },
+    /// The device has no room for as many at once as somebody insists on.
+    FixedSize {
+        /// How many that is.
+        size: u32,
     },
     /// The device is lost to this worker, which will end.
     DeviceLost {
@@ -142,6 +154,8 @@ pub enum Action {
     },
     /// A record has failed for good.
     Fail {
+        /// On which device.
+        device: usize,
         /// Which one.
         record: u64,
         /// How often it was handed to a worker.
@@ -222,5 +236,7 @@ pub enum Action {
     FixedBatch {
         /// Which device had no room.
         device: usize,
+        /// The size.
+        batch: u32,
     },
 }

@@ -61,7 +61,8 @@ pub struct Rules {
     /// How long to wait before a worker is started again after the first crash in a row; twice as long
     /// after each further one.
     pub back_off: Duration,
-    /// How often a record may have been under way when a coordinator died, until it is run by itself.
+    /// How often a record may have been under way when a coordinator died, until it is run by itself, after
+    /// all others.
     pub interruptions: u32,
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Stock {
     /// For one slot each.
     own: Vec<Pile>,
     groups: VecDeque<Group>,
+    /// For the end: whatever takes the coordinator down with it has nothing left to spoil then.
+    last: VecDeque<Group>,
     /// Does each slot go on where it was, as long as there are neighbours?
     neighbours: bool,
     /// The record behind the last one that each slot took of what is for all.
@@ -30,7 +32,7 @@ pub(super) struct Stock {
 
 impl Stock {
     pub(super) fn new(rules: &Rules, slots: usize, history: &History) -> Self {
-        let mut groups = VecDeque::new();
+        let (mut groups, mut last) = (VecDeque::new(), VecDeque::new());
         let mut apart = BTreeSet::new();
         for suspects in &history.suspects {
             apart.extend(&suspects.records);
@@ -39,7 +41,7 @@ impl Stock {
         for record in history.open() {
             let times = super::at(&history.interrupted, record).copied();
             if times.is_some_and(|times| times >= rules.interruptions) && apart.insert(record) {
-                groups.push_back(Group {
+                last.push_back(Group {
                     records: vec![record],
                     avoid: None,
                 });
@@ -50,6 +52,7 @@ impl Stock {
             shared: Pile::default(),
             own: vec![Pile::default(); slots],
             groups,
+            last,
             neighbours: rules.neighbours,
             next: vec![None; slots],
         };
@@ -69,7 +72,8 @@ impl Stock {
     /// How many records wait.
     pub(super) fn len(&self) -> u64 {
         let own: usize = self.own.iter().map(Pile::len).sum();
-        let groups: usize = self.groups.iter().map(|group| group.records.len()).sum();
+        let groups = self.groups.iter().chain(&self.last);
+        let groups: usize = groups.map(|group| group.records.len()).sum();
         (self.shared.len() + own + groups) as u64
     }
 
@@ -87,7 +91,7 @@ impl Stock {
 
     /// Is there anything for this slot to do?
     pub(super) fn has_work_for(&self, slot: usize) -> bool {
-        self.fresh_for(slot) > 0 || !self.groups.is_empty()
+        self.fresh_for(slot) > 0 || !self.groups.is_empty() || !self.last.is_empty()
     }
 
     /// Does this slot take its share of a common pile?
@@ -129,12 +133,15 @@ impl Stock {
         Some(behind.min(start + (end - start) / 2))
     }
 
-    /// Takes a group that did not come to grief on `device`, or any if `any`.
+    /// Takes a group that did not come to grief on `device`, or any if `any`, those for the end last.
     pub(super) fn take_group(&mut self, device: usize, any: bool) -> Option<Group> {
         let elsewhere = |group: &Group| group.avoid != Some(device);
         let place = self.groups.iter().position(elsewhere);
-        let place = place.or((any && !self.groups.is_empty()).then_some(0))?;
-        self.groups.remove(place)
+        match place.or((any && !self.groups.is_empty()).then_some(0)) {
+            Some(place) => self.groups.remove(place),
+            None if any => self.last.pop_front(),
+            None => None,
+        }
     }
 
     /// Records come back for anybody.
@@ -189,7 +196,8 @@ impl Stock {
     /// Every record that waits, as often as it does.
     pub(super) fn all(&self) -> impl Iterator<Item = u64> + '_ {
         let own = self.own.iter().flat_map(Pile::iter);
-        let groups = self.groups.iter().flat_map(|group| &group.records);
+        let groups = self.groups.iter().chain(&self.last);
+        let groups = groups.flat_map(|group| &group.records);
         self.shared.iter().chain(own).chain(groups.copied())
     }
 }

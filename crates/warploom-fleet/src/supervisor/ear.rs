@@ -231,6 +231,8 @@ impl Supervisor<'_> {
             },
             FromWorker::Finished { batch } => over(batch, End::Finished),
             FromWorker::OutOfMemory { batch, asked } => over(batch, End::OutOfMemory { asked }),
+            FromWorker::FixedSize { batch, size } => over(batch, End::FixedSize { size }),
+            FromWorker::Settled { records } => Input::Settled { slot, records },
             FromWorker::DeviceLost { batch, text } => over(batch, End::DeviceLost { text }),
             FromWorker::BatchFailed { batch, text } => over(batch, End::Failed { text }),
         };

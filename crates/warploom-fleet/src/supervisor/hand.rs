@@ -29,11 +29,13 @@ impl Supervisor<'_> {
                 self.note(kept);
             }
             Action::Fail {
+                device,
                 record,
                 attempts,
                 reason,
             } => {
                 tracing::warn!(record, attempts, %reason, "a record failed");
+                self.ledger.failed_on(&self.fleet.devices[device].id);
                 let kept = self.ledger.fail(record, attempts, reason, &mut self.clock);
                 self.note(kept);
             }
@@ -56,10 +58,10 @@ impl Supervisor<'_> {
                     self.undead.push(*child);
                 }
             }
-            Action::FixedBatch { device } => {
+            Action::FixedBatch { device, batch } => {
                 let device = &self.fleet.devices[device];
                 self.error.get_or_insert(FleetError::FixedBatch {
-                    batch: self.fleet.rules.fixed_batch.unwrap_or(0),
+                    batch,
                     device: device.id.clone(),
                     model: device.model.clone(),
                 });
@@ -104,6 +106,7 @@ impl Supervisor<'_> {
                 model: device.model.clone(),
                 ordinal: device.ordinal,
                 identity: device.identity.clone(),
+                ceiling: self.policy.ceiling(&device.model),
             },
             setup: fleet.setup.clone(),
             probe,

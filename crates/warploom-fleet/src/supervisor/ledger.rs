@@ -24,6 +24,8 @@ pub(super) struct Ledger<'a> {
     /// Has the sink failed? Then it gets nothing more.
     shut: bool,
     per_slot: Vec<u64>,
+    /// Records that failed, by device.
+    failed: BTreeMap<String, u64>,
     incidents: Vec<Incident>,
     ceilings: BTreeMap<String, u32>,
     first: Result<(), FleetError>,
@@ -46,6 +48,7 @@ impl<'a> Ledger<'a> {
             turn: 0,
             shut: false,
             per_slot: vec![0; slots],
+            failed: BTreeMap::new(),
             incidents: Vec::new(),
             ceilings: BTreeMap::new(),
             first: Ok(()),
@@ -74,6 +77,14 @@ impl<'a> Ledger<'a> {
 
     pub(super) fn done_at(&mut self, slot: usize) {
         self.per_slot[slot] += 1;
+    }
+
+    pub(super) fn failed(&self) -> &BTreeMap<String, u64> {
+        &self.failed
+    }
+
+    pub(super) fn failed_on(&mut self, device: &str) {
+        *self.failed.entry(device.to_owned()).or_default() += 1;
     }
 
     pub(super) fn undead(&mut self, pid: u32) {

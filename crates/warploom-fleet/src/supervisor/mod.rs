@@ -229,6 +229,7 @@ impl<'a> Supervisor<'a> {
         watcher(&Snapshot {
             counts: self.policy.counts(),
             slots: slots.collect(),
+            failed: self.ledger.failed().clone(),
             incidents: incidents[self.told..].to_vec(),
         });
         self.told = incidents.len();

@@ -21,6 +21,7 @@ pub(crate) struct Assignment {
     pub(crate) model: String,
     pub(crate) ordinal: Option<u32>,
     pub(crate) identity: String,
+    pub(crate) ceiling: Option<u32>,
 }
 
 /// What a worker keeps to.
@@ -105,6 +106,15 @@ pub(crate) enum FromWorker {
     OutOfMemory {
         batch: BatchId,
         asked: u64,
+    },
+    /// Somebody insists on more at once than there is room for.
+    FixedSize {
+        batch: BatchId,
+        size: u32,
+    },
+    /// There is room for so many records at once.
+    Settled {
+        records: u32,
     },
     DeviceLost {
         batch: BatchId,

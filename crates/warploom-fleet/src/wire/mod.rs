@@ -19,7 +19,7 @@ pub(crate) use link::{Came, Link, connect, receive};
 pub(crate) use message::{Assignment, Body, FromWorker, Limits, Start, ToWorker};
 
 /// The protocol's name and version. Changes with every change of a message.
-pub(crate) const PREAMBLE: [u8; 12] = *b"WLFLEET\0\0\0\0\x02";
+pub(crate) const PREAMBLE: [u8; 12] = *b"WLFLEET\0\0\0\0\x03";
 
 /// Bytes beyond which a body goes through shared memory.
 pub(crate) const INLINE: usize = 4096;

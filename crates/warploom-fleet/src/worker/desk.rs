@@ -110,6 +110,10 @@ impl Answers for Desk {
         }
     }
 
+    fn settled(&self, records: u32) {
+        self.tell(&FromWorker::Settled { records });
+    }
+
     fn done(&self, batch: BatchId, record: u64, answer: &[u8]) {
         self.advance();
         let mut out = self.out();
@@ -180,6 +184,7 @@ impl Answers for Desk {
                 batch,
                 asked: *asked,
             },
+            Err(Trouble::FixedSize { size }) => FromWorker::FixedSize { batch, size: *size },
             Err(Trouble::Failed(text)) => FromWorker::BatchFailed {
                 batch,
                 text: text.clone(),

@@ -153,6 +153,7 @@ fn begin<W: Work>(
         ordinal: assignment.ordinal,
         identity: assignment.identity.clone(),
         setup: start.setup.clone(),
+        ceiling: assignment.ceiling,
     })?;
     if start.probe {
         work.probe()?;

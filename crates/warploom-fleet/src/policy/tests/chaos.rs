@@ -17,6 +17,7 @@ fn input() -> impl Strategy<Value = Input> {
     let end = prop_oneof![
         4 => Just(End::Finished),
         1 => Just(End::OutOfMemory { asked: 0 }),
+        1 => Just(End::FixedSize { size: 3 }),
         1 => Just(End::DeviceLost { text: "lost".into() }),
         1 => Just(End::Failed { text: "bad".into() }),
     ];

@@ -1,6 +1,7 @@
 //! Decisions under every kind of trouble, in virtual time.
 
 mod chaos;
+mod steps;
 mod world;
 
 use std::collections::BTreeMap;

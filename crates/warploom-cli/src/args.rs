@@ -100,15 +100,15 @@ pub(crate) struct Plan {
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
     /// The pipeline, a TOML file.
-    #[arg(value_name = "PIPELINE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "PIPELINE", required_unless_present = "resume")]
+    pub(crate) file: Option<PathBuf>,
     /// The images: a file, a folder, a glob, or a pattern such as `plate/{well}_{channel}.tif`.
     /// Fields called channel (or c), z and time (or t) are gathered into one record.
-    #[arg(short, long, value_name = "INPUT")]
-    pub(crate) input: String,
+    #[arg(short, long, value_name = "INPUT", required_unless_present = "resume")]
+    pub(crate) input: Option<String>,
     /// The folder for results.
-    #[arg(short, long, value_name = "FOLDER")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "FOLDER", required_unless_present = "resume")]
+    pub(crate) output: Option<PathBuf>,
     /// Only this card (`gpu0`), or way to reach it (`cuda:0`).
     #[arg(long, value_name = "NAME", conflicts_with = "devices")]
     pub(crate) device: Option<String>,
@@ -134,7 +134,8 @@ pub(crate) struct Run {
     /// Images in flight; as many as pay and fit if nothing is said.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) depth: Option<u32>,
-    /// Images that are handed over together; several if they are small and nothing is said.
+    /// Images that are handed over together; several if they are small and nothing is said. Several devices
+    /// keep to it: one without room for so many ends the run.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) batch: Option<u64>,
     /// Which card, if several can.
@@ -147,9 +148,15 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Leave out records that an earlier run has done, from the same pixels with the same steps,
-    /// on one device or several; however it ended: by Ctrl-C, a crash or a power cut.
-    #[arg(long)]
-    pub(crate) resume: bool,
+    /// on one device or several; however it ended: by Ctrl-C, a crash or a power cut. With the folder of
+    /// a run or of results, pipeline, input, results and several devices are those of that run, as far as
+    /// nothing else is said.
+    #[arg(long, value_name = "RUN", num_args = 0..=1)]
+    #[expect(
+        clippy::option_option,
+        reason = "a switch, and a folder behind it or not"
+    )]
+    pub(crate) resume: Option<Option<PathBuf>>,
     /// Stop when a device is lost, instead of going on with another.
     #[arg(long)]
     pub(crate) no_failover: bool,
@@ -159,6 +166,10 @@ pub(crate) struct Run {
     /// Give up when nothing happens for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) patience: u64,
+    /// End a worker whose batch takes longer than so many seconds, even if it gets on; what it had is tried
+    /// elsewhere, in smaller parts.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    pub(crate) batch_limit: Option<u64>,
     /// Write what happened when, for Perfetto: a track for each queue and thread.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -237,6 +248,7 @@ Examples:
   warploom run nuclei.toml -i 'plate/{well}_{site}.tif' -o results --resume
   warploom run two_channels.toml -i 'plate/{well}_{channel}.tif' -o results --device gpu0
   warploom run nuclei.toml -i plate -o results --devices all
+  warploom run --resume results
   warploom run nuclei.toml -i plate -o results --dry-run";
 
 /// Which card a pipeline goes to.

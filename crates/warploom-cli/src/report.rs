@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use warploom::io::FileError;
 use warploom::io::records::RecordError;
 use warploom::kernels::op::OpError;
-use warploom::run::RunFailure;
 use warploom::run::status::StatusError;
+use warploom::run::{Failure, RunFailure};
 use warploom::{Code, Coded, DeviceError, RegistryError};
 
 /// An error on its way to the terminal.
@@ -69,6 +69,20 @@ impl From<RegistryError> for Problem {
             text: error.to_string(),
             help: error.help(),
             exit,
+        }
+    }
+}
+
+impl From<&Failure> for Problem {
+    /// What ended a run that had begun.
+    fn from(failure: &Failure) -> Self {
+        let code = failure.code.as_deref();
+        let number = code.and_then(|code| code.strip_prefix("WL")?.parse().ok());
+        Self {
+            code: number.map(Code),
+            text: failure.reason.clone(),
+            help: failure.help.clone(),
+            exit: 1,
         }
     }
 }

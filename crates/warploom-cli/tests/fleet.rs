@@ -13,6 +13,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plate::processes::{children, is_alive, signal, status, wait_for, wait_within};
 use plate::{Bench, npy};
 use serde_json::Value;
 
@@ -20,44 +21,6 @@ const CREW: [&str; 4] = ["--devices", "cpu:0", "--workers-per-device", "2"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&CREW[..], more].concat()
-}
-
-/// The processes that a process has started.
-fn children(pid: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return found;
-    };
-    for task in tasks.flatten() {
-        let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        found.extend(
-            list.split_whitespace()
-                .filter_map(|pid| pid.parse::<u32>().ok()),
-        );
-    }
-    found
-}
-
-fn is_alive(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = status
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
-    state.is_some_and(|state| state != "Z" && state != "X")
-}
-
-fn kill(pid: u32) {
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).output();
-    drop(killed);
-}
-
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_mins(2);
-    while !is_so() {
-        assert!(Instant::now() < end, "{what} did not happen in two minutes");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]
@@ -75,6 +38,14 @@ fn workers_give_the_files_of_one_process() {
         let (code, answer) = bench.told(&with(&["-o", split, "--resume"]));
         assert_eq!((code, answer["tally"]["skipped"].as_u64()), (0, Some(40)));
     }
+    // The processor has one worker if nothing is said.
+    let (code, answer) = bench.told(&["-o", "usual", "--devices", "cpu:0,cpu:0"]);
+    assert_eq!((code, answer["tally"]["ok"].as_u64()), (0, Some(40)));
+    assert!(bench.results("usual") == bench.results("one"));
+    let (_, answer) = status(&bench.path("usual"));
+    let workers = answer["devices"].as_array().unwrap();
+    let workers: Vec<_> = workers.iter().map(|one| one["workers"].as_u64()).collect();
+    assert_eq!(workers, [Some(1)], "{answer}");
     // What one process has done, workers leave out, and the other way round.
     let (code, answer) = bench.told(&with(&["-o", "one", "--resume"]));
     assert_eq!((code, answer["tally"]["skipped"].as_u64()), (0, Some(40)));
@@ -88,12 +59,17 @@ fn a_bad_record_fails_and_the_others_are_written() {
     let cut = fs::read(bench.input(7)).unwrap();
     fs::write(bench.input(7), &cut[..cut.len() - 9]).unwrap();
     npy(&bench.input(23), "<f8", "64, 48", &vec![1.0; 64 * 48]);
-    let (code, answer) = bench.told(&with(&["-o", "out"]));
+    let (code, answer) = bench.told(&with(&["-o", "out", "--metrics", "m.prom"]));
     assert_eq!(code, 3, "{answer}");
     assert_eq!(answer["tally"]["ok"].as_u64(), Some(28));
+    let metrics = fs::read_to_string(bench.path("m.prom")).unwrap();
+    let mut lines = metrics.lines().filter(|line| line.contains("cpu:0"));
+    let failed = lines.find(|line| line.contains("outcome=\"failed\""));
+    assert!(failed.is_some_and(|line| line.ends_with(" 2")), "{metrics}");
     let records = answer["records"].as_array().unwrap();
     for (place, code) in [(7, "WL0706"), (23, "WL0846")] {
         assert_eq!(records[place]["code"], code, "{}", records[place]);
+        assert_eq!(records[place]["attempts"], 1, "{}", records[place]);
         assert!(records[place]["help"].is_string());
     }
     assert_eq!(bench.results("out").len(), 56);
@@ -112,7 +88,7 @@ fn workers_that_are_killed_lose_no_record() {
             && bench.results("out").len() > 150 * kills
             && let Some(worker) = workers.get(kills % workers.len().max(1))
         {
-            kill(*worker);
+            signal("-9", *worker);
             kills += 1;
         }
         child.try_wait().unwrap().is_some()
@@ -125,41 +101,50 @@ fn workers_that_are_killed_lose_no_record() {
 
 #[test]
 fn a_coordinator_that_is_killed_leaves_no_worker_and_is_resumed() {
+    const KILLS: u32 = 8;
     let bench = Bench::new(120);
     assert_eq!(bench.run(&["-o", "one", "-q"]).0, 0);
     let whole = bench.results("one");
     let (mut kills, mut state) = (0, 7_u64);
     for round in 0.. {
-        let mut child = bench.start(&with(&["-o", "out", "--resume", "-q"]));
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let delay = Duration::from_millis(100 + (state >> 33) % 500);
-        let end = Instant::now() + delay;
-        while Instant::now() < end && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
+        let out = format!("out{round}");
+        let args = with(&["-o", &out, "--resume", "-q"]);
+        // Again and again, until it comes to its end or has been killed often enough.
+        loop {
+            let mut child = bench.start(&args);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let delay = Duration::from_millis(50 + (state >> 33) % 400);
+            let end = Instant::now() + delay;
+            while Instant::now() < end && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if let Some(status) = child.try_wait().unwrap() {
+                assert!(status.success());
+                break;
+            }
+            let workers = children(child.id());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+            wait_within(Duration::from_secs(1), "the end of all workers", || {
+                !workers.iter().any(|pid| is_alive(*pid))
+            });
+            for (path, bytes) in bench.results(&out) {
+                assert!(whole[&path] == bytes, "{} of {out}", path.display());
+            }
+            if kills >= KILLS {
+                assert_eq!(bench.run(&args).0, 0);
+                break;
+            }
         }
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success());
+        assert!(bench.results(&out) == whole);
+        if kills >= KILLS {
             break;
         }
-        let workers = children(child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        kills += 1;
-        wait_for("the end of all workers", || {
-            !workers.iter().any(|pid| is_alive(*pid))
-        });
-        for (path, bytes) in bench.results("out") {
-            assert!(whole[&path] == bytes, "{} in round {round}", path.display());
-        }
-        if round > 40 {
-            assert_eq!(bench.run(&with(&["-o", "out", "--resume", "-q"])).0, 0);
-            break;
-        }
+        assert!(round < 40, "it is over before it can be killed");
     }
-    assert!(bench.results("out") == whole);
-    eprintln!("{kills} coordinators killed");
 }
 
 #[test]
@@ -234,6 +219,24 @@ fn logs(bench: &Bench, output: &str) -> BTreeMap<String, String> {
     found
 }
 
+/// Are so many devices here as somebody says that there have to be? `cuda=2` is exactly, `opencl>=3` at least
+/// so many.
+fn check(faces: &[String]) {
+    let mut variables = std::env::vars();
+    let Some((_, rules)) = variables.find(|(name, _)| name == "WARPLOOM_TEST_FACES") else {
+        eprintln!("on whatever is here: nobody said in WARPLOOM_TEST_FACES what has to be");
+        return;
+    };
+    for rule in rules.split(',') {
+        let (name, number) = rule.split_once('=').unwrap();
+        let number: usize = number.parse().unwrap();
+        let start = format!("{}:", name.trim_end_matches('>'));
+        let count = faces.iter().filter(|face| face.starts_with(&start)).count();
+        let is_so = count == number || (name.ends_with('>') && count > number);
+        assert!(is_so, "{rule} was expected, and there are {faces:?}");
+    }
+}
+
 /// Test 9 of the acceptance list, for every device that is here and all of them at once.
 #[test]
 fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
@@ -243,6 +246,7 @@ fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
     let faces = faces();
     let names = faces.join(",");
     eprintln!("on {names}");
+    check(&faces);
     // Parts of equal size, so that every device has one.
     let mut command = bench.command(&["-o", "out", "--devices", &names, "--split", "balanced"]);
     command
@@ -282,7 +286,13 @@ fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
 /// Devices that are emulated fail as they are told to, which workers inherit.
 #[test]
 fn every_device_that_fails_on_order_loses_no_record() {
-    if !faces().iter().any(|face| face == "cuda:1") || !is_emulated() {
+    let faces = faces();
+    check(&faces);
+    if !faces.iter().any(|face| face == "cuda:1") || !is_emulated() {
+        let mut variables = std::env::vars();
+        let is_wanted =
+            variables.any(|(name, value)| name == "WARPLOOM_TEST_FACES" && value.contains("cuda="));
+        assert!(!is_wanted, "there are no two emulated CUDA devices");
         eprintln!("not tried: there are no two emulated CUDA devices");
         return;
     }
@@ -290,11 +300,12 @@ fn every_device_that_fails_on_order_loses_no_record() {
     fs::write(bench.path("spots.toml"), EXACT).unwrap();
     assert_eq!(bench.run(&["-o", "one", "-q", "--device", "cpu:0"]).0, 0);
     let whole = bench.results("one");
-    let run = |output: &str, devices: &str, order: (&str, &str)| {
-        let mut command = bench.command(&["-o", output, "--devices", devices]);
+    let run = |output: &str, more: &[&str], order: (&str, &str)| {
+        let mut command = bench.command(&["-o", output]);
         command
             .args(["--json", "-q", "--workers-per-device", "1"])
             .args(["--split", "balanced"])
+            .args(more)
             .env_remove("WARPLOOM_CPU_ONLY")
             // Orders name devices of the machine, whatever was given to us.
             .env_remove("CUDA_VISIBLE_DEVICES")
@@ -303,27 +314,54 @@ fn every_device_that_fails_on_order_loses_no_record() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         let answer: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
-        (output.status.code(), answer)
+        (output.status.code(), answer, told)
     };
+    let first = ["--devices", "cuda:0"];
     // The first card of the machine dies again and again, in the middle of batches that overlap.
-    let (code, answer) = run("lost", "cuda:0,cuda:1", ("WARPLOOM_EMU_LOSE", "0@40"));
+    let both = ["--devices", "cuda:0,cuda:1"];
+    let (code, answer, _) = run("lost", &both, ("WARPLOOM_EMU_LOSE", "0@40"));
     assert_eq!(code, Some(0), "{answer}");
     assert!(answer["changes"].to_string().contains("lost"), "{answer}");
     assert!(bench.results("lost") == whole);
-    // There is no room at first: stages are made smaller until they fit, and nobody else has to know.
-    let orders: Vec<String> = (1..=4)
-        .map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"))
-        .collect();
-    let (code, answer) = run("tight", "cuda:0", ("WARPLOOM_EMU_FAIL", &orders.join(";")));
+    // There is no room at first: stages are made smaller until they fit, and it is said how small.
+    let once = "cuMemAlloc#1=OUT_OF_MEMORY";
+    let twice = format!("{once};cuMemAlloc#2=OUT_OF_MEMORY");
+    let (code, answer, _) = run("tight", &first, ("WARPLOOM_EMU_FAIL", &twice));
     assert_eq!(
         (code, answer["tally"]["ok"].as_u64()),
         (Some(0), Some(60)),
         "{answer}"
     );
     assert!(bench.results("tight") == whole);
+    let settled = room(&answer).unwrap_or_else(|| panic!("{answer}"));
+    assert!((2..10).contains(&settled), "{answer}");
+    let told = status(&bench.path("tight")).1["incidents"].to_string();
+    assert!(told.contains("has room for"), "{told}");
+    // It is remembered: who resumes begins as small, and there is less room still.
+    for number in 0..60 {
+        fs::remove_dir_all(bench.path(&format!("tight/s{number:03}"))).unwrap();
+    }
+    let again = [&first[..], &["--resume"]].concat();
+    let (code, answer, _) = run("tight", &again, ("WARPLOOM_EMU_FAIL", once));
+    assert_eq!(
+        (code, room(&answer)),
+        (Some(0), Some(settled / 2)),
+        "{answer}"
+    );
+    assert!(bench.results("tight") == whole);
+    // It runs out of memory in the middle, with one record in a batch: it is done all the same.
+    let middle = ("WARPLOOM_EMU_FAIL", "cuLaunchKernel#7=OUT_OF_MEMORY");
+    let (code, answer, _) = run("middle", &first, middle);
+    assert_eq!(
+        (code, answer["tally"]["ok"].as_u64()),
+        (Some(0), Some(60)),
+        "{answer}"
+    );
+    assert!(room(&answer).is_some(), "{answer}");
+    assert!(bench.results("middle") == whole);
     // There is never any room: every record fails, and says so.
     let none = ("WARPLOOM_EMU_FAIL", "cuMemAlloc#1+=OUT_OF_MEMORY");
-    let (code, answer) = run("none", "cuda:0", none);
+    let (code, answer, _) = run("none", &first, none);
     assert_eq!(
         (code, answer["tally"]["failed"].as_u64()),
         (Some(3), Some(60)),
@@ -335,7 +373,29 @@ fn every_device_that_fails_on_order_loses_no_record() {
             .unwrap()
             .contains("does not fit")
     );
+    // A size that somebody insists on is never made smaller: the run ends, and no record is to blame.
+    let fixed = [&first[..], &["--batch", "128"]].concat();
+    let (code, answer, told) = run("fixed", &fixed, none);
+    assert_eq!(code, Some(1), "{answer}");
+    assert_eq!(answer["tally"]["not_started"].as_u64(), Some(60));
+    assert_eq!(answer["error"]["code"], "WL1007", "{answer}");
+    assert!(
+        told.contains("error[WL1007]: batches of 128 records"),
+        "{told}"
+    );
+    assert_eq!(status(&bench.path("fixed")).0, 1);
+    assert!(bench.results("fixed").is_empty());
     assert!(bench.results("none").is_empty());
+}
+
+/// How many records at once a device is said to have room for, if it had a say.
+fn room(answer: &Value) -> Option<u32> {
+    let changes = answer["changes"].as_array().unwrap().iter();
+    let mut words = changes.filter_map(|change| {
+        let words = change.as_str()?.split_once(" has room for ")?.1;
+        words.split(' ').next()?.parse().ok()
+    });
+    words.next()
 }
 
 fn is_emulated() -> bool {
@@ -368,30 +428,46 @@ fn two_runs_at_once_share_a_device_by_the_ledger() {
     let bench = Bench::new(150);
     assert_eq!(bench.run(&["-o", "one", "-q"]).0, 0);
     let places = places();
-    // Each of them wants all there is, and more.
-    let workers = (places + 2).to_string();
-    let crew = ["--devices", "cpu:0", "--workers-per-device", &workers];
-    let mut runs = ["first", "second"].map(|output| {
-        let mut command = bench.command(&crew);
+    let start = |output: &str, workers: usize| {
+        let workers = workers.to_string();
+        let mut command = bench.command(&["--devices", "cpu:0", "--workers-per-device", &workers]);
         command.args(["-o", output, "--batch", "1", "-q"]);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().unwrap()
-    });
+    };
+    // The first leaves a place if there are two; the second wants all there is, and more.
+    let first = start("first", places.saturating_sub(1).max(1));
+    wait_for("a worker of the first", || !children(first.id()).is_empty());
+    if places > 1 {
+        // It cannot be over before the second has begun.
+        assert!(signal("-STOP", first.id()));
+    }
+    let second = start("second", places + 2);
+    let mut is_held = places > 1;
+    let mut runs = [first, second];
     let (mut most, mut both) = (0, false);
     wait_for("the end of both", || {
         let counts = [0, 1].map(|run: usize| children(runs[run].id()).len());
         most = most.max(counts[0] + counts[1]);
         both |= counts[0] > 0 && counts[1] > 0;
+        if both && is_held {
+            is_held = false;
+            assert!(signal("-CONT", runs[0].id()));
+        }
         let ended = |run: &mut std::process::Child| run.try_wait().unwrap().is_some();
         let [first, second] = &mut runs;
         let first = ended(first);
         ended(second) && first
     });
-    eprintln!("{most} workers at once of {places}; at the same time: {both}");
     for run in runs {
         let output = run.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{told}");
+    }
+    if places > 1 {
+        assert!(both, "they did not run at the same time");
+    } else {
+        eprintln!("one after the other: the processor has one place");
     }
     assert!(
         most <= places,

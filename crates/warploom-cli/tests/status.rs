@@ -9,8 +9,9 @@
 mod plate;
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -208,6 +209,37 @@ fn a_run_that_goes_on_is_told_from_one_that_was_killed() {
 }
 
 #[test]
+fn one_that_watches_sees_a_run_go_on_and_end() {
+    let mut scene = Scene::new();
+    scene.write(half());
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_warploom"))
+        .arg("status")
+        .arg(scene.out())
+        .args(["--watch", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut line = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let first = line();
+    assert_eq!(
+        (&first["state"], &first["tally"]["ok"]),
+        (&json!("running"), &json!(1))
+    );
+    scene.write([1, 3].map(ok).to_vec());
+    let second = line();
+    assert_eq!(
+        (&second["state"], &second["tally"]["ok"]),
+        (&json!("running"), &json!(3))
+    );
+    scene.ends(&json!({ "at": 1_700_000_004_000_u64, "seconds": 4.0, "interrupted": true }));
+    let last = line();
+    assert_eq!(last["state"], "interrupted");
+    assert!(lines.next().is_none());
+    assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+#[test]
 fn ends_are_told_apart_by_their_exit_codes() {
     let all = |scene: &mut Scene| {
         scene.write(half());
@@ -323,8 +355,10 @@ fn real_runs_are_told_when_they_are_over() {
         );
         assert_eq!(answer["failures"][0]["record"], "s007");
         assert_eq!(answer["failures"][0]["code"], "WL0706");
+        assert_eq!(answer["failures"][0]["attempts"], 1);
         assert_eq!(answer["devices"][0]["state"], "ended");
         assert_eq!(answer["devices"][0]["ok"], 11);
+        assert_eq!(answer["devices"][0]["failed"], 1);
         bench.image(7, 7);
         let args = [&args[..], &["--resume"]].concat();
         assert_eq!(bench.run(&args).0, 0);

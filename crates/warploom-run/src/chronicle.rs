@@ -147,7 +147,7 @@ impl<'a> Chronicle<'a> {
             } => {
                 self.end(at, *record, *attempts);
                 if let Event::Failed { record, reason, .. } = event
-                    && let Some(log) = failure(reason, None).log
+                    && let Some(log) = failure(reason, *attempts, None).log
                     && let Some(place) = self.place(*record)
                 {
                     let last = log.lines().next_back().unwrap_or_default();
@@ -325,6 +325,7 @@ mod tests {
             interrupted: false,
             seconds: 0.0,
             mpix_per_second: 0.0,
+            error: None,
             changes: Vec::new(),
             run: std::path::PathBuf::new(),
             records: records.collect(),

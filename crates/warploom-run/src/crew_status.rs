@@ -184,7 +184,8 @@ impl<'a> Reader<'a> {
                 }
                 let place = usize::try_from(*record).unwrap_or(usize::MAX);
                 let name = self.about.open.get(place).map_or("?", String::as_str);
-                status.fail(name, *attempts, tidings::failure(reason, Some(&self.logs)));
+                let failure = tidings::failure(reason, *attempts, Some(&self.logs));
+                status.fail(name, failure);
             }
             Event::Charged { batch, cause, .. } => {
                 let Some((place, _)) = self.open.remove(batch) else {

@@ -37,6 +37,8 @@ pub(crate) struct About {
     pub(crate) started: u64,
     pub(crate) pipeline: String,
     pub(crate) plan: String,
+    /// What is computed, wherever: plans differ with the memory that is free.
+    pub(crate) recipe: String,
     pub(crate) devices: Vec<AboutDevice>,
     /// The records that are to be done, in the order of their numbers.
     pub(crate) open: Vec<String>,
@@ -44,6 +46,24 @@ pub(crate) struct About {
     pub(crate) skipped: u64,
     /// Records that failed before anything ran.
     pub(crate) lacking: Vec<Done>,
+    /// What was asked for.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// What a run was asked for, as far as it is not below its results.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The folder in which it was asked for, by which the others go.
+    pub(crate) here: PathBuf,
+    pub(crate) file: PathBuf,
+    pub(crate) input: String,
+}
+
+impl Origin {
+    pub(crate) fn new(file: PathBuf, input: String) -> Self {
+        let here = std::env::current_dir().unwrap_or_default();
+        Self { here, file, input }
+    }
 }
 
 /// A device of a run.
@@ -161,6 +181,7 @@ impl RunFolder {
         self.end(Ended {
             seconds: summary.seconds,
             interrupted: summary.interrupted,
+            error: summary.error.as_ref().map(|error| error.reason.clone()),
             changes: summary.changes.clone(),
             ..Ended::default()
         });
@@ -173,16 +194,41 @@ impl RunFolder {
         if ended.seconds == 0.0 {
             ended.seconds = ended.at.saturating_sub(self.about.started) as f64 / 1e3;
         }
-        let written = serde_json::to_vec(&ended).map_err(io::Error::from);
-        let written = written.and_then(|text| {
-            let draft = self.path.join("ended.part");
-            fs::write(&draft, text)?;
-            fs::rename(draft, self.path.join(ENDED))
-        });
-        if let Err(error) = written {
+        if let Err(error) = put_end(&self.path, "ended.part", &ended) {
             tracing::warn!(%error, "how the run ended cannot be noted down");
         }
     }
+}
+
+fn put_end(run: &Path, draft: &str, ended: &Ended) -> io::Result<()> {
+    let draft = run.join(draft);
+    fs::write(&draft, serde_json::to_vec(ended)?)?;
+    fs::rename(draft, run.join(ENDED))
+}
+
+/// Notes down that this process's run with these results was called off, for a process that ends at once and
+/// has no time to end it in order. What it said of its end before stays.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn call_off(output: &Path) -> io::Result<()> {
+    for run in runs(output) {
+        let about: About = serde_json::from_slice(&fs::read(run.join(ABOUT))?)?;
+        if about.pid == std::process::id() && about.host == host() {
+            let at = now();
+            let ended = Ended {
+                at,
+                seconds: at.saturating_sub(about.started) as f64 / 1e3,
+                interrupted: true,
+                ..Ended::default()
+            };
+            if run.join(ENDED).exists() {
+                return Ok(());
+            }
+            return put_end(&run, "called-off.part", &ended);
+        }
+    }
+    Ok(())
 }
 
 /// Writes what a run is of, locked before it has its name: nobody sees it unlocked while the run lives.

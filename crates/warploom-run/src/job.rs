@@ -13,7 +13,7 @@ use warploom_sched::RunError;
 use crate::attempt::attempt;
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
-use crate::folder::{About, AboutDevice, Ended, RunFolder};
+use crate::folder::{About, AboutDevice, Ended, Origin, RunFolder};
 use crate::input::Input;
 use crate::journal::{Journal, Keeper};
 use crate::loads::loads;
@@ -33,6 +33,8 @@ pub struct Job {
     pipeline: Pipeline,
     /// The pipeline as it was read, which is what other processes are sent.
     text: Option<String>,
+    /// What was asked for, for whoever resumes it.
+    origin: Option<Origin>,
     /// Where the constants' files are.
     folder: PathBuf,
     input: Input,
@@ -62,6 +64,7 @@ impl Job {
         Self {
             pipeline,
             text: None,
+            origin: None,
             folder: folder.into(),
             input,
             output: output.into(),
@@ -73,6 +76,13 @@ impl Job {
     pub fn with_text(self, text: impl Into<String>) -> Self {
         let text = Some(text.into());
         Self { text, ..self }
+    }
+
+    /// The same, noting down which file and input it is of, so that whoever resumes the run need not say it.
+    #[must_use]
+    pub fn with_origin(self, file: impl Into<PathBuf>, input: impl Into<String>) -> Self {
+        let origin = Some(Origin::new(file.into(), input.into()));
+        Self { origin, ..self }
     }
 
     /// The pipeline's name.
@@ -257,6 +267,7 @@ impl Job {
             open: open.iter().map(|name| (*name).to_owned()).collect(),
             skipped: (self.input.records.len() - open.len()) as u64,
             lacking: self.lacking().collect(),
+            origin: self.origin.clone(),
             ..About::default()
         }
     }
@@ -276,7 +287,10 @@ impl Job {
     fn lacking(&self) -> impl Iterator<Item = Done> + '_ {
         self.input.incomplete.iter().map(|lacking| Done {
             record: lacking.id.clone(),
-            outcome: Outcome::Failed(Failure::new(format!("it {}", lacking.words()))),
+            outcome: Outcome::Failed(Failure {
+                attempts: 0,
+                ..Failure::new(format!("it {}", lacking.words()))
+            }),
         })
     }
 
@@ -323,6 +337,7 @@ impl Job {
             interrupted,
             seconds,
             mpix_per_second: pixels / 1e6 / seconds.max(1e-9),
+            error: None,
             changes,
             run: PathBuf::new(),
             records,

@@ -20,26 +20,31 @@ pub struct Failure {
     /// The last lines that its worker wrote, where one died or hung over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// How often it was tried; 0 when it could not be begun.
+    #[serde(default)]
+    pub attempts: u32,
 }
 
 impl Failure {
-    /// A failure without a code.
+    /// A failure without a code, at the first attempt.
     pub fn new(reason: impl Into<String>) -> Self {
         Self {
             code: None,
             reason: reason.into(),
             help: None,
             log: None,
+            attempts: 1,
         }
     }
 
-    /// The failure that an error is.
+    /// The failure that an error is, at the first attempt.
     pub fn of(error: &impl Coded) -> Self {
         Self {
             code: Some(error.code().to_string()),
             reason: error.to_string(),
             help: error.help(),
             log: None,
+            attempts: 1,
         }
     }
 }
@@ -117,6 +122,8 @@ pub struct Summary {
     pub seconds: f64,
     /// Pixels of records that were worked on, a second, in millions.
     pub mpix_per_second: f64,
+    /// Why it ended before every record had an outcome, if it did and was not called off.
+    pub error: Option<Failure>,
     /// Why devices were given up, and what took their place.
     pub changes: Vec<String>,
     /// The folder with what was noted down of the run: its journal, the logs of its workers.
@@ -174,6 +181,9 @@ pub struct DeviceNews {
     pub workers: u64,
     /// Records that it has done in this run.
     pub done: u64,
+    /// Records that failed on it in this run.
+    #[serde(default)]
+    pub failed: u64,
     /// Records that are at it.
     pub under_way: u64,
     /// Records of the latest batch.

@@ -23,14 +23,18 @@ pub struct Settings {
     pub failover: bool,
     /// The longest that nothing may happen.
     pub patience: Duration,
+    /// The longest that a batch may take on one of several devices, whether or not it gets on.
+    pub batch_limit: Option<Duration>,
     /// The longest to wait for a device that others use.
     pub lease: Duration,
     /// Look at every use of every slot.
     pub check_races: bool,
     /// Keep what happened when, for a trace or a report.
     pub record: bool,
-    /// What calls it off.
+    /// What calls it off: what is begun is finished.
     pub cancel: CancelToken,
+    /// What ends workers on several devices at once, whatever they have begun.
+    pub stop: CancelToken,
     /// Who wants to know how it goes on.
     pub listener: Listener,
 }
@@ -53,10 +57,12 @@ impl Default for Settings {
             resume: false,
             failover: true,
             patience: Duration::from_mins(10),
+            batch_limit: None,
             lease: Duration::from_hours(24),
             check_races: cfg!(debug_assertions),
             record: false,
             cancel: CancelToken::new(),
+            stop: CancelToken::new(),
             listener: Arc::new(|_| {}),
         }
     }

@@ -1,6 +1,7 @@
 //! One worker's part of a job: devices opened and stages started once, then batch after batch of records.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use warploom_io::records::Record;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
 
 use crate::agenda::Agenda;
-use crate::attempt::{start, taken};
+use crate::attempt::{at_once, start, taken};
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::gathering;
@@ -23,7 +24,6 @@ use crate::recorder::Recorder;
 use crate::recording::{Trail, of_stages};
 use crate::rooms::{Constants, Faces};
 use crate::settings::Settings;
-use crate::stages::MOST;
 use crate::tasks::tasks;
 use crate::unit::units;
 
@@ -56,7 +56,26 @@ pub(crate) struct Station {
     faces: Faces,
     recipe: String,
     settings: Mutex<Settings>,
+    /// Were generations made smaller, so that somebody has to be told?
+    is_smaller: AtomicBool,
     kept: Kept,
+}
+
+/// Who is told how its stages get on.
+pub(crate) trait Pulse {
+    /// A stage has finished or begun something.
+    fn beats(&self);
+    /// There was no room for more than so many records at once.
+    fn settles(&self, records: u32);
+}
+
+/// How its stages ended before there was nothing left to do.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// There was no room, and generations are smaller from now on: what is left can be tried again.
+    Smaller,
+    /// Something that trying again does not mend.
+    Failed(Box<RunFailure>),
 }
 
 /// What became of a record, by its place in the batch; and the line for the list of what is done.
@@ -69,8 +88,14 @@ const PROBE_LIMIT: Duration = Duration::from_secs(30);
 type Kept = Arc<Mutex<Option<Line>>>;
 
 impl Station {
-    /// Compiles the pipeline for one face of a device, and opens it.
-    pub(crate) fn open(orders: Orders, registry: Registry, face: &str) -> Result<Self, RunFailure> {
+    /// Compiles the pipeline for one face of a device, and opens it. `ceiling` is how many records at once
+    /// devices like it are known to have room for.
+    pub(crate) fn open(
+        orders: Orders,
+        registry: Registry,
+        face: &str,
+        ceiling: Option<u32>,
+    ) -> Result<Self, RunFailure> {
         let pipeline = Pipeline::from_toml(&orders.pipeline).map_err(RunFailure::Refused)?;
         let sources = sources(&orders.header, "the records", &pipeline, &orders.folder)?;
         let mut options = orders.options.clone();
@@ -78,13 +103,18 @@ impl Station {
         let status = registry.status()?;
         let plan = compile(&pipeline, &sources, Some(&status), &options);
         let plan = plan.map_err(RunFailure::Refused)?;
-        let settings = Settings {
+        let mut settings = Settings {
             plan: options,
             batch: orders.batch,
             patience: orders.patience,
             check_races: orders.check_races,
             ..Settings::default()
         };
+        if let Some(ceiling) = ceiling.filter(|_| orders.batch.is_none()) {
+            let room = u64::from(ceiling).saturating_mul(units(&plan).len() as u64);
+            let wanted = at_once(&plan, &settings, orders.items);
+            settings.batch = (room < wanted).then_some(room);
+        }
         let constants = Constants::read(&plan, &orders.folder)?;
         Ok(Self {
             recipe: recipe::fingerprint(&plan, &constants.prints),
@@ -94,6 +124,7 @@ impl Station {
             orders,
             registry,
             settings: Mutex::new(settings),
+            is_smaller: AtomicBool::new(false),
             kept: Kept::default(),
         })
     }
@@ -180,7 +211,7 @@ impl Station {
     }
 
     /// Keeps its stages at work until the agenda is closed or something goes wrong.
-    pub(crate) fn work(&self, agenda: &Arc<Agenda>) -> Result<(), RunFailure> {
+    pub(crate) fn work(&self, agenda: &Arc<Agenda>, pulse: &dyn Pulse) -> Result<(), Halt> {
         let kept = Arc::clone(&self.kept);
         let keeper: Keeper = Arc::new(move |line| {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,18 +225,24 @@ impl Station {
                 Ok(begun) => break begun,
                 Err(failure) if failure.is_lack_of_memory() && self.shrink() => {
                     tracing::warn!(%failure, "generations are made smaller");
+                    pulse.beats();
                 }
                 Err(failure) => {
                     agenda.close(true);
-                    return Err(failure);
+                    return Err(Halt::Failed(Box::new(failure)));
                 }
             }
         };
+        if self.is_smaller.swap(false, Ordering::AcqRel) {
+            let records = batch / (units(&self.plan).len() as u64).max(1);
+            pulse.settles(u32::try_from(records).unwrap_or(u32::MAX).max(1));
+        }
         let ended = loop {
             match stages.turn() {
                 // Whoever reads may be waiting for more to do.
                 Ok(true) if stages.is_failing() => agenda.close(true),
-                Ok(true) => {}
+                // It only comes back when a stage began or finished something.
+                Ok(true) => pulse.beats(),
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(RunFailure::Broken(error)),
             }
@@ -215,10 +252,19 @@ impl Station {
         // What the device did is known when its queues were waited for.
         drop(stages);
         self.keep(&agenda.recorder, trail);
-        if ended.as_ref().is_err_and(RunFailure::is_lack_of_memory) {
-            self.shrink();
-        }
-        ended
+        ended.map_err(|failure| {
+            if failure.is_lack_of_memory() && self.shrink() {
+                tracing::warn!(%failure, "generations are made smaller");
+                return Halt::Smaller;
+            }
+            Halt::Failed(Box::new(failure))
+        })
+    }
+
+    /// The size of generations that somebody insists on, if it could be smaller.
+    pub(crate) fn fixed_size(&self) -> Option<u32> {
+        let fixed = self.orders.batch.filter(|batch| *batch > 1)?;
+        Some(u32::try_from(fixed).unwrap_or(u32::MAX))
     }
 
     /// Keeps what its stages did, if somebody wants to know.
@@ -238,17 +284,20 @@ impl Station {
     }
 
     /// There was no room: the next generations are smaller, and in the end there is one at a time. False when
-    /// they cannot be, or somebody insists on their size.
+    /// they cannot be, or somebody insists on their size and number.
     fn shrink(&self) -> bool {
-        if self.orders.batch.is_some() {
-            return false;
-        }
         let mut settings = self.settings();
-        let batch = settings.batch.unwrap_or(MOST);
-        if batch > 1 {
-            settings.batch = Some(batch / 2);
-            return true;
+        let wanted = at_once(&self.plan, &settings, self.orders.items);
+        let is_smaller = if self.orders.batch.is_none() && wanted > 1 {
+            settings.batch = Some(wanted / 2);
+            true
+        } else {
+            self.orders.options.depth.is_none() && settings.plan.depth.replace(1) != Some(1)
+        };
+        // Whoever insists on a size keeps it, and need not be told.
+        if is_smaller && self.orders.batch.is_none() {
+            self.is_smaller.store(true, Ordering::Release);
         }
-        settings.plan.depth.replace(1) != Some(1)
+        is_smaller
     }
 }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use warploom_core::{Code, Coded};
 use warploom_watch::recording::Tally;
 
+pub use crate::folder::call_off;
 use crate::folder::{ABOUT, About, ENDED, Ended, OUTCOMES, OutcomeLine, is_held, runs};
 use crate::journal::FOLDER;
 use crate::outcome::{Failure, Outcome};
@@ -121,9 +122,7 @@ pub struct DeviceStatus {
 pub struct FailedRecord {
     /// What it is called.
     pub record: String,
-    /// How often it was tried; 0 when it could not be begun.
-    pub attempts: u32,
-    /// Why.
+    /// Why, and how often it was tried.
     #[serde(flatten)]
     pub failure: Failure,
 }
@@ -196,6 +195,56 @@ pub fn look(path: &Path, now: u64) -> Result<RunStatus, StatusError> {
     Ok(status)
 }
 
+/// What a run was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The file of its pipeline.
+    pub file: PathBuf,
+    /// Its input: a file, a folder or a pattern.
+    pub input: String,
+    /// The folder of its results.
+    pub output: PathBuf,
+    /// Its devices, where it had several, or worker processes on one.
+    pub devices: Vec<String>,
+}
+
+/// What the run in this folder was asked for, so that it can be asked for again. The folder is one of results,
+/// whose newest run is meant, or that of a run itself.
+///
+/// # Errors
+/// When there is no run, or it does not say.
+pub fn asked(path: &Path) -> Result<Asked, StatusError> {
+    let run = find(path)?;
+    let run = std::path::absolute(&run).unwrap_or(run);
+    let none = |what: &str| StatusError::NoRun {
+        path: run.clone(),
+        what: what.to_owned(),
+    };
+    let about: Option<About> = read(&run, ABOUT)?;
+    let about = about.ok_or_else(|| none("what is there is of a fleet of one's own"))?;
+    let origin = about.origin.ok_or_else(|| {
+        none("it does not say of which pipeline and input it was; name them, `-o` and `--resume`")
+    })?;
+    let below = run.parent().and_then(Path::parent);
+    let output = below.ok_or_else(|| none("it is not below a folder of results"))?;
+    let is_here = std::env::current_dir().is_ok_and(|here| here == origin.here);
+    let input = match origin.here.to_str() {
+        // What is said as it was said: folders may have names that patterns would take for something else.
+        Some(here) if !is_here && !Path::new(&origin.input).is_absolute() => {
+            format!("{here}/{}", origin.input)
+        }
+        _ => origin.input,
+    };
+    let workers = about.devices.iter().filter(|device| device.workers > 0);
+    Ok(Asked {
+        file: origin.here.join(origin.file),
+        input,
+        output: output.to_owned(),
+        devices: workers.map(|device| device.label.clone()).collect(),
+    })
+}
+
 /// When records ended, and at which of the devices.
 pub(crate) type Ends = Vec<(u64, Option<usize>)>;
 
@@ -240,17 +289,16 @@ impl RunStatus {
         };
         for done in &about.lacking {
             if let Outcome::Failed(failure) = &done.outcome {
-                status.fail(&done.record, 0, failure.clone());
+                status.fail(&done.record, failure.clone());
             }
         }
         status
     }
 
-    pub(crate) fn fail(&mut self, record: &str, attempts: u32, failure: Failure) {
+    pub(crate) fn fail(&mut self, record: &str, failure: Failure) {
         self.tally.failed += 1;
         self.failures.push(FailedRecord {
             record: record.to_owned(),
-            attempts,
             failure,
         });
     }
@@ -370,7 +418,7 @@ fn alone(run: &Path, status: &mut RunStatus) -> Ends {
                 if let Some(device) = &mut device {
                     device.failed += 1;
                 }
-                status.fail(&line.done.record, 1, failure);
+                status.fail(&line.done.record, failure);
             }
             Outcome::Skipped | Outcome::NotStarted => {}
         }

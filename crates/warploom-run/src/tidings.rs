@@ -9,16 +9,18 @@ use warploom_fleet::{Incident, Reason, SlotState, Snapshot};
 use crate::course::Listener;
 use crate::outcome::{DeviceNews, Failure, News};
 
-/// Why a record failed on a fleet; `logs` is where its workers wrote.
-pub(crate) fn failure(reason: &Reason, logs: Option<&Path>) -> Failure {
+/// Why a record failed on a fleet, at the last of so many attempts; `logs` is where its workers wrote.
+pub(crate) fn failure(reason: &Reason, attempts: u32, logs: Option<&Path>) -> Failure {
     let log = match reason {
         Reason::Work { text } => {
-            return serde_json::from_str(text).unwrap_or_else(|_| Failure::new(text));
+            let own = serde_json::from_str(text).unwrap_or_else(|_| Failure::new(text));
+            return Failure { attempts, ..own };
         }
         Reason::Crashed { log, .. } | Reason::Hung { log, .. } => Some(log.trim_end()),
         _ => None,
     };
     let mut failure = Failure::new(reason.to_string());
+    failure.attempts = attempts;
     failure.log = log.filter(|log| !log.is_empty()).map(str::to_owned);
     if log.is_some() {
         failure.help = logs.map(|logs| format!("what workers wrote is in {}", logs.display()));
@@ -90,6 +92,7 @@ fn devices(snapshot: &Snapshot, troubles: &BTreeMap<String, (u64, u64)>) -> Vec<
             let (griefs, quarantines) = troubles.get(&slot.device).copied().unwrap_or_default();
             let news = DeviceNews {
                 label: slot.device.clone(),
+                failed: snapshot.failed.get(&slot.device).copied().unwrap_or(0),
                 griefs,
                 quarantines,
                 ..DeviceNews::default()
@@ -174,6 +177,7 @@ mod tests {
                 slot("cpu:0", SlotState::Quarantined, 1, Some(1.0)),
                 slot("cuda:0", SlotState::Working, 4, Some(2.5)),
             ],
+            failed: [("cuda:0".to_owned(), 2)].into(),
             incidents: vec![Incident::Grief {
                 device: "cuda:0".into(),
                 how: "it ended by signal 9".into(),
@@ -197,6 +201,7 @@ mod tests {
         assert_eq!((&*gpu.label, &*gpu.state), ("cuda:0", "working"));
         assert_eq!((gpu.workers, gpu.done, gpu.under_way), (1, 7, 4));
         assert_eq!((gpu.batch, gpu.rate, gpu.griefs), (Some(4), Some(2.5), 1));
+        assert_eq!((gpu.failed, cpu.failed), (2, 0));
         assert_eq!((&*cpu.label, &*cpu.state), ("cpu:0", "quarantined"));
     }
 
@@ -206,7 +211,8 @@ mod tests {
             how: "it ended by signal 11".into(),
             log: "about to fall\n".into(),
         };
-        let failed = failure(&reason, Some(Path::new("run/logs")));
+        let failed = failure(&reason, 3, Some(Path::new("run/logs")));
+        assert_eq!(failed.attempts, 3);
         assert_eq!(failed.log.as_deref(), Some("about to fall"));
         assert_eq!(
             failed.help.as_deref(),
@@ -218,7 +224,8 @@ mod tests {
             ..Failure::new("r")
         };
         let text = serde_json::to_string(&own).unwrap();
-        assert_eq!(failure(&Reason::Work { text }, None), own);
-        assert_eq!(failure(&Reason::Unanswered, None).log, None);
+        let again = failure(&Reason::Work { text }, 2, None);
+        assert_eq!(again, Failure { attempts: 2, ..own });
+        assert_eq!(failure(&Reason::Unanswered, 1, None).log, None);
     }
 }

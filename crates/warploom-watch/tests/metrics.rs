@@ -333,13 +333,13 @@ fn a_run_that_goes_on_is_told_with_its_devices() {
     assert_eq!(of_device("warploom_run_device_quarantined", ""), Some(1.0));
     let records = "warploom_run_device_records";
     assert_eq!(of_device(records, " outcome=ok"), Some(20.0));
-    assert_eq!(of_device(records, " outcome=failed"), None);
+    assert_eq!(of_device(records, " outcome=failed"), Some(2.0));
     // A file may have both, while it goes on and what it came to.
     let mut recording = Recording::new("results", "nuclei");
     recording.record(Record::new("A01").done_at(0, 5));
     recording.wall = 10;
     parsed(&(metrics(&run) + &metrics(&recording))).unwrap();
-    // One process has no workers that could come to grief, and knows where records failed.
+    // One process has no workers that could come to grief.
     run.devices = vec![device("cpu", None)];
     let text = metrics(&run);
     assert!(

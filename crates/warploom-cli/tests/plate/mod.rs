@@ -1,6 +1,8 @@
 //! A folder with a pipeline and images in it, for tests that run the command.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod processes;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! A job on many devices: a worker process for each, every record accounted for.
 
+mod past;
+mod staff;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -7,27 +9,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom_core::{BackendId, DeskDevice, DeviceInfo, Registry};
+use warploom_core::{DeviceInfo, Registry};
 use warploom_fleet::{
     Delivery, Fleet, FleetBuilder, FleetDevice, Outcome as Ending, Program, Record as Parcel,
     Rules, Schedule, Stopper,
 };
 use warploom_plan::ExecutionPlan;
 
-use crate::attempt::{requests, taken};
+use crate::attempt::requests;
 use crate::course::Task;
 use crate::error::RunFailure;
-use crate::folder::{AboutDevice, RunFolder};
+use crate::folder::RunFolder;
 use crate::gathering::RECORDINGS;
 use crate::job::{Job, done_before};
 use crate::journal::Journal;
-use crate::outcome::{Done, News, Outcome, Summary};
+use crate::outcome::{Done, Failure, News, Outcome, Summary};
+use crate::recipe;
 use crate::recorder::Recorder;
 use crate::rooms::Constants;
 use crate::settings::Settings;
 use crate::station::Orders;
 use crate::tidings::{self, Tidings};
 use crate::unit::units;
+use staff::{about_devices, staff};
 use worker::Told;
 
 /// How records get to devices.
@@ -85,6 +89,8 @@ struct Books {
     outcomes: Vec<Outcome>,
     /// The numbers of tasks that are to be done.
     open: Vec<usize>,
+    /// The fingerprint of what is computed.
+    recipe: String,
 }
 
 impl Job {
@@ -110,12 +116,15 @@ impl Job {
             mut journal,
             mut outcomes,
             open,
+            recipe,
         } = self.books(plan, settings, begun)?;
         let labels: Vec<String> = chosen.iter().map(|(info, _)| info.id.to_string()).collect();
         let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
         let items = (open.len() * units(plan).len()) as u64;
         let staff = staff(crew, registry, settings, &chosen, items)?;
-        let about = self.about(plan, &names, about_devices(&chosen, &staff));
+        let past = past::read(self.output(), &recipe, &names, settings);
+        let mut about = self.about(plan, &names, about_devices(&chosen, &staff));
+        about.recipe.clone_from(&recipe);
         let folder = RunFolder::begin(self.output(), about)?;
         let logs = folder.path().join("logs");
         (settings.listener)(News::Begun {
@@ -123,16 +132,22 @@ impl Job {
             skipped: (tasks.len() - open.len()) as u64,
             device: labels.join(" "),
         });
-        let mut changes = Vec::new();
-        let mut interrupted = false;
+        let mut changes = past::told(&past, &names);
+        for change in &changes {
+            (settings.listener)(News::Changed(change.clone()));
+        }
+        let (mut error, mut interrupted) = (None, false);
         if !open.is_empty() {
             let devices = chosen.iter().zip(&staff);
             let devices: Vec<FleetDevice> = devices
                 .map(|((info, plan), workers)| hired(info, plan, *workers, settings, items))
                 .collect();
-            let hash = &plan.hash;
             let orders = self.orders(settings, items, &folder)?;
-            let fleet = begin(crew, registry, settings, (hash, &orders), devices, &folder)?;
+            let builder = begin(crew, registry, settings, (&recipe, &orders), &folder)?;
+            let stopper = Stopper::new().map_err(|error| foreign(&error))?;
+            let builder = builder.earlier(past).stopper(&stopper);
+            let builder = devices.into_iter().fold(builder, FleetBuilder::device);
+            let fleet = builder.build().map_err(|error| foreign(&error))?;
             let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
             let parcels: Result<Vec<Parcel>, _> =
                 bodies.map(|body| body.map(Parcel::new)).collect();
@@ -153,26 +168,14 @@ impl Job {
                 });
                 Ok(())
             };
-            let (stopper, fleet) = fleet;
-            let over = AtomicBool::new(false);
-            let ran = std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Acquire) {
-                        if settings.cancel.is_cancelled() {
-                            stopper.drain();
-                            return;
-                        }
-                        std::thread::sleep(GLANCE);
-                    }
-                });
-                let ran = fleet.run(&parcels, sink);
-                over.store(true, Ordering::Release);
-                ran
-            });
+            let ran = heeding(&stopper, settings, || fleet.run(&parcels, sink));
             let report = match ran {
                 Ok(report) => Some(report),
                 Err(failure) => {
-                    changes.push(failure.error.to_string());
+                    error = Some(Failure {
+                        attempts: 0,
+                        ..Failure::of(&failure.error)
+                    });
                     failure.report.map(|report| *report)
                 }
             };
@@ -184,6 +187,7 @@ impl Job {
         let mut summary = self.summary(plan, outcomes, begun.elapsed(), interrupted, changes);
         summary.device = labels.join(", ");
         summary.faces = labels;
+        summary.error = error;
         if settings.record {
             summary.recording = Some(self.chronicle(&folder, &open, &summary, begun.elapsed()));
         }
@@ -247,6 +251,7 @@ impl Job {
             journal,
             outcomes,
             open,
+            recipe: recipe::fingerprint(plan, &constants.prints),
         })
     }
 
@@ -298,16 +303,14 @@ fn hired(
     }
 }
 
-/// A fleet that notes down what it does in the folder of the run, and what ends it.
+/// A fleet that notes down what it does in the folder of the run.
 fn begin(
     crew: &Crew,
     registry: &Registry,
     settings: &Settings,
-    (plan, orders): (&str, &[u8]),
-    devices: Vec<FleetDevice>,
+    (recipe, orders): (&str, &[u8]),
     run: &RunFolder,
-) -> Result<(Stopper, Fleet), RunFailure> {
-    let stopper = Stopper::new().map_err(|error| foreign(&error))?;
+) -> Result<FleetBuilder, RunFailure> {
     let rules = Rules {
         schedule: match crew.split {
             Split::Guided => Schedule::Guided,
@@ -315,64 +318,52 @@ fn begin(
             Split::Ceil => Schedule::Ceil,
         },
         silence_limit: settings.patience,
+        batch_limit: settings.batch_limit,
         ..Rules::default()
     };
     let tidings = Tidings::new(Arc::clone(&settings.listener));
     let builder = Fleet::builder(crew.program.clone())
         .setup(orders)
-        .plan(plan)
+        .plan(recipe)
         // A folder of its own for each run: which records are done is in our list.
         .folder(run.path())
         .watch(move |snapshot| tidings.hear(snapshot))
         .rules(rules)
-        .desk(registry.desk()?)
-        .stopper(&stopper);
-    let builder = devices.into_iter().fold(builder, FleetBuilder::device);
-    let fleet = builder.build().map_err(|error| foreign(&error))?;
-    Ok((stopper, fleet))
+        .desk(registry.desk()?);
+    Ok(builder)
 }
 
-/// How many workers each device gets.
-fn staff(
-    crew: &Crew,
-    registry: &Registry,
-    settings: &Settings,
-    chosen: &[(DeviceInfo, ExecutionPlan)],
-    items: u64,
-) -> Result<Vec<usize>, RunFailure> {
-    let desk = registry.desk()?;
-    let each = chosen.iter().map(|(info, plan)| {
-        let mut lent = desk.devices().iter();
-        let lent = lent.find(|one| one.name == plan.device.name);
-        let bytes = taken(plan, settings, items);
-        let fitting = lent.map_or(1, |one| fitting(info, one, bytes));
-        crew.workers.unwrap_or(fitting)
-    });
-    Ok(each.collect())
+/// Runs something that ends when the run is called off.
+fn heeding<T>(stopper: &Stopper, settings: &Settings, run: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut is_draining = false;
+            while !over.load(Ordering::Acquire) {
+                if settings.stop.is_cancelled() {
+                    stopper.stop();
+                    return;
+                }
+                if settings.cancel.is_cancelled() && !is_draining {
+                    stopper.drain();
+                    is_draining = true;
+                }
+                std::thread::sleep(GLANCE);
+            }
+        });
+        // Also when it panics, or nobody would ever see that.
+        let _over = Over(&over);
+        run()
+    })
 }
 
-fn about_devices(chosen: &[(DeviceInfo, ExecutionPlan)], staff: &[usize]) -> Vec<AboutDevice> {
-    let devices = chosen.iter().zip(staff);
-    let devices = devices.map(|((info, _), workers)| AboutDevice {
-        label: info.id.to_string(),
-        name: info.name.clone(),
-        id: info.id.to_string(),
-        workers: u32::try_from(*workers).unwrap_or(u32::MAX),
-    });
-    devices.collect()
-}
+/// Says that something is over, however it ends.
+struct Over<'a>(&'a AtomicBool);
 
-/// How many workers a device is good for: while one is at the end of its stages another fills the gap, and
-/// more than two would only take memory. The processor, also where it plays a GPU, is at work with all its
-/// cores for one.
-fn fitting(info: &DeviceInfo, lent: &DeskDevice, bytes: u64) -> usize {
-    const MOST: u64 = 2;
-    if info.id.backend == BackendId::CPU || lent.only_when_named {
-        return 1;
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
-    let room = lent.capacity.bytes.checked_div(bytes).unwrap_or(MOST);
-    let most = room.min(lent.capacity.slots.into()).clamp(1, MOST);
-    usize::try_from(most).unwrap_or(1)
 }
 
 /// How often it is looked whether the run was called off.
@@ -395,7 +386,9 @@ fn outcome_of(
             }
             Outcome::Ok { files: told.files }
         }
-        Ending::Failed { reason, .. } => Outcome::Failed(tidings::failure(reason, Some(logs))),
+        Ending::Failed { reason, attempts } => {
+            Outcome::Failed(tidings::failure(reason, *attempts, Some(logs)))
+        }
         Ending::NotStarted { .. } => Outcome::NotStarted,
     })
 }

@@ -18,7 +18,7 @@ use crate::error::RunFailure;
 use crate::gathering;
 use crate::journal::Line;
 use crate::outcome::Outcome;
-use crate::station::{Ended, Orders, Station};
+use crate::station::{Ended, Halt, Orders, Pulse, Station};
 
 /// What a worker says of a record that is done.
 #[derive(Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Work for PipelineWork {
         let status = registry.initialize(&options).map_err(|e| failed(&e))?;
         let face = assigned.find(status.survey.devices.iter().flat_map(|card| &card.faces))?;
         tracing::info!(device = assigned.device, seen = %face, "its device is here");
-        let station = Station::open(orders, registry, &face.to_string());
+        let station = Station::open(orders, registry, &face.to_string(), assigned.ceiling);
         let station = station.map_err(|e| failed(&e))?;
         let [wanted, least] = station.needs();
         assigned.wait_for_room(wanted, least, ROOM_LIMIT, || station.free())?;
@@ -80,11 +80,23 @@ impl Work for PipelineWork {
         });
         taker.map_err(|error| Trouble::Failed(error.to_string()))?;
         while let Some(agenda) = shift.begin(&self.station) {
-            if let Err(failure) = self.station.work(&agenda) {
-                shift.fail(trouble(failure))?;
+            match self.station.work(&agenda, &*shift) {
+                Ok(()) => {}
+                Err(Halt::Smaller) => shift.again(),
+                Err(Halt::Failed(failure)) => shift.fail(self.trouble(*failure))?,
             }
         }
         Ok(())
+    }
+}
+
+impl PipelineWork {
+    /// What goes wrong with stages that cannot be made smaller.
+    fn trouble(&self, failure: RunFailure) -> Trouble {
+        match (trouble(failure), self.station.fixed_size()) {
+            (Trouble::OutOfMemory { .. }, Some(size)) => Trouble::FixedSize { size },
+            (trouble, _) => trouble,
+        }
     }
 }
 
@@ -136,6 +148,13 @@ impl Ticket {
             let _ = load.over(Ok(()));
         }
         is_over
+    }
+
+    /// Says something of it, as long as it is under way.
+    fn say(&self, what: impl FnOnce(&Load)) {
+        if let Some(load) = &*lock(&self.load) {
+            what(load);
+        }
     }
 
     fn fail(&self, trouble: Trouble) -> Result<(), Trouble> {
@@ -228,6 +247,11 @@ impl Shift {
         Some(agenda)
     }
 
+    /// The stages are gone, and everything that is left begins again.
+    fn again(&self) {
+        lock(&self.state).agenda = None;
+    }
+
     /// The stages have failed, and are gone. Everything before the failure was finished, so that it is about
     /// the first batch that was not; those behind it begin again.
     fn fail(&self, trouble: Trouble) -> Result<(), Trouble> {
@@ -251,6 +275,26 @@ impl Shift {
         }
         drop(state);
         self.changed.notify_all();
+    }
+}
+
+impl Shift {
+    /// Says something of the batch that was taken first.
+    fn say(&self, what: impl FnOnce(&Load)) {
+        let first = lock(&self.state).tickets.front().cloned();
+        if let Some(first) = first {
+            first.say(what);
+        }
+    }
+}
+
+impl Pulse for Shift {
+    fn beats(&self) {
+        self.say(Load::advance);
+    }
+
+    fn settles(&self, records: u32) {
+        self.say(|load| load.settled(records));
     }
 }
 

@@ -25,7 +25,7 @@ use crate::writing::{Leaving, Writing};
 /// Units that may be read, worked on and written at the same time.
 const AT_ONCE: u32 = 3;
 /// The most units of a generation, if nobody asks for more.
-pub(crate) const MOST: u64 = 32;
+const MOST: u64 = 32;
 /// Reading and writing are taken to be as fast as this until they were measured, in bytes a second.
 const DISK: f64 = 1e9;
 
@@ -114,6 +114,23 @@ pub(crate) fn footprint(
         }
     });
     bytes.sum()
+}
+
+/// Units of a generation on a card.
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+pub(crate) fn generation(
+    plan: &ExecutionPlan,
+    faces: &[String],
+    wishes: &Wishes,
+    items: u64,
+) -> u64 {
+    if !is_scriptable(plan) {
+        return 1;
+    }
+    let pools = plan.memory.pools.iter();
+    let own = pools.filter(|pool| faces.contains(&pool.device));
+    let sizes = own.map(|pool| Size::of(pool, plan.memory.depth, wishes, items).batch);
+    sizes.max().unwrap_or(1)
 }
 
 /// Everything that stages are made of.

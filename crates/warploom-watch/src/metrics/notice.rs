@@ -25,11 +25,7 @@ impl Measured for Notice {
         };
         let mut ended = Vec::new();
         for device in &self.devices {
-            // Which of its devices a fleet's records failed on is told by nobody.
-            let failed = device.workers.is_none().then_some(device.failed);
-            let outcomes = [("ok", Some(device.ok)), ("failed", failed)];
-            for (word, number) in outcomes {
-                let Some(number) = number else { continue };
+            for (word, number) in [("ok", device.ok), ("failed", device.failed)] {
                 let mut labels = labels(self, &pid);
                 labels.extend([("device", device.label.as_str()), ("outcome", word)]);
                 ended.push((labels, number as f64));

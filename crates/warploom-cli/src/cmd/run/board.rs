@@ -132,6 +132,7 @@ fn told(news: &DeviceNews) -> DeviceNotice {
     DeviceNotice {
         label: news.label.clone(),
         ok: news.done,
+        failed: news.failed,
         rate: news.rate,
         quarantined: news.state == "quarantined",
         state: news.state.clone(),

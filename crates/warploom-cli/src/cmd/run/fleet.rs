@@ -1,5 +1,7 @@
 //! Several devices at once.
 
+use std::collections::BTreeSet;
+
 use warploom::Status;
 use warploom::fleet::Program;
 use warploom::plan::{ExecutionPlan, Options};
@@ -12,15 +14,21 @@ use crate::report::Problem;
 /// The workers that were asked for; none where one device in this process does.
 pub(super) fn crew(
     args: &args::Run,
+    devices: &[String],
     status: &Status,
-    job: &Job,
-    options: &Options,
+    (job, options): (&Job, &Options),
 ) -> Result<Option<Crew>, Problem> {
-    if args.devices.is_empty() {
-        return Ok(None);
+    if devices.is_empty() {
+        return match args.batch_limit {
+            None => Ok(None),
+            Some(_) => Err(Problem::usage(
+                "`--batch-limit` is for workers, and this process does the work itself",
+                "name devices with `--devices`, or say `--patience` for how long nothing may happen",
+            )),
+        };
     }
     let mut names = Vec::new();
-    for name in &args.devices {
+    for name in devices {
         if name == "all" {
             names.extend(all(status, job, options));
         } else {
@@ -28,7 +36,8 @@ pub(super) fn crew(
             names.push(name.clone());
         }
     }
-    names.dedup();
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
     let mut crew = Crew::new(Program::this().arg("worker"), names);
     crew.workers = args.workers_per_device.map(usize::from);
     crew.split = match args.split {

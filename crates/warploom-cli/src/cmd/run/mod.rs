@@ -1,5 +1,6 @@
 //! `warploom run`: a pipeline over images, every one of them accounted for.
 
+mod asked;
 mod board;
 mod fleet;
 mod interrupt;
@@ -22,26 +23,29 @@ use warploom::{CancelToken, Registry};
 use crate::args;
 use crate::calibration;
 use crate::cmd::plan::{bytes, read, refuse};
-use crate::cmd::status::text::quoted;
+use crate::cmd::status::text::{quoted, times};
 use crate::output;
 use crate::report::{self, Problem, remark};
 use crate::settings::{self, Environment};
+use asked::Asked;
 use board::Posting;
+use interrupt::Interrupt;
 use progress::Progress;
 
 /// Failed records that are told of one by one; the others are in the JSON.
 const TOLD: usize = 20;
 
 pub(crate) fn run(args: &args::Run, environment: &Environment) -> ExitCode {
-    let source = match read(&args.file) {
-        Ok(source) => source,
+    let asked = asked::of(args).and_then(|asked| Ok((read(&asked.file)?, asked)));
+    let (source, asked) = match asked {
+        Ok(asked) => asked,
         Err(problem) => return report::print(&problem),
     };
     let pipeline = match Pipeline::from_toml(&source.text) {
         Ok(pipeline) => pipeline,
         Err(findings) => return refuse(&source, &findings, args.json),
     };
-    match work(args, environment, pipeline, &source.text) {
+    match work((args, &asked), environment, pipeline, &source.text) {
         Ok(code) => code,
         Err(Refusal::Findings(findings)) => refuse(&source, &findings, args.json),
         Err(Refusal::Problem(problem)) => report::print(&problem),
@@ -68,29 +72,38 @@ fn refusal(failure: RunFailure) -> Refusal {
 }
 
 fn work(
-    args: &args::Run,
+    (args, asked): (&args::Run, &Asked),
     environment: &Environment,
     pipeline: Pipeline,
     text: &str,
 ) -> Result<ExitCode, Refusal> {
-    let input = Input::find(&args.input).map_err(refusal)?;
-    let folder = args.file.parent().unwrap_or(Path::new("."));
-    let job = Job::new(pipeline, folder, input, &args.output).with_text(text);
+    let input = Input::find(&asked.input).map_err(refusal)?;
+    let folder = asked.file.parent().unwrap_or(Path::new("."));
+    let job = Job::new(pipeline, folder, input, &asked.output)
+        .with_text(text)
+        .with_origin(&asked.file, &asked.input);
     let registry = Registry::linked();
     let status = registry.initialize(&settings::backends(environment)?)?;
     let cancel = CancelToken::new();
     let progress = Arc::new(Progress::new(args));
     let mut settings = settings_of(args, &cancel)?;
+    settings.resume = asked.is_resumed;
     let known = calibration::known(environment, args.calibration.as_deref())?;
     settings.plan.calibration = known.speeds(&status.survey);
     if args.dry_run {
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));
     }
-    let crew = fleet::crew(args, &status, &job, &settings.plan)?;
+    let planned = (&job, &settings.plan);
+    let crew = fleet::crew(args, &asked.devices, &status, planned)?;
     let bar = Arc::clone(&progress);
-    interrupt::watch(&cancel, move || bar.interrupted())?;
-    let title = args.output.display().to_string();
+    let interrupt = Interrupt {
+        cancel: cancel.clone(),
+        stop: crew.is_some().then(|| settings.stop.clone()),
+        output: asked.output.clone(),
+    };
+    interrupt.watch(move || bar.interrupted())?;
+    let title = asked.output.display().to_string();
     let total = job.input().records.len() as u64;
     let posting = Posting::new(&title, job.name(), total, args.metrics.as_deref())?;
     let posting = Arc::new(posting);
@@ -121,10 +134,10 @@ fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Probl
     let mut settings = Settings::default();
     settings.plan = options;
     settings.batch = args.batch;
-    settings.resume = args.resume;
     settings.failover = !args.no_failover;
     settings.check_races |= args.check_races;
     settings.patience = Duration::from_secs(args.patience);
+    settings.batch_limit = args.batch_limit.map(Duration::from_secs);
     settings.record = args.trace.is_some() || args.report.is_some();
     settings.cancel = cancel.clone();
     Ok(settings)
@@ -190,6 +203,8 @@ fn tell(args: &args::Run, summary: &Summary, progress: &Progress) -> ExitCode {
     };
     if summary.interrupted {
         ExitCode::from(130)
+    } else if summary.error.is_some() {
+        ExitCode::FAILURE
     } else if summary.is_ok() {
         written
     } else {
@@ -215,7 +230,11 @@ fn remarks(summary: &Summary, progress: &Progress) {
             .as_ref()
             .map_or_else(String::new, |code| format!("[{code}]"));
         let quoted = quoted(failure.log.as_deref());
-        let reason = format!("failed{code}: {record}: {}\n{quoted}", failure.reason);
+        let times = times(failure.attempts);
+        let reason = format!(
+            "failed{code}: {record}: {}{times}\n{quoted}",
+            failure.reason
+        );
         remark(reason.trim_end());
         if let Some(help) = &failure.help {
             remark(format_args!("  = help: {help}"));
@@ -224,6 +243,9 @@ fn remarks(summary: &Summary, progress: &Progress) {
     let more = failed.count().saturating_sub(TOLD);
     if more > 0 {
         remark(format_args!("and {more} more, all of which `--json` lists"));
+    }
+    if let Some(error) = &summary.error {
+        report::print(&error.into());
     }
 }
 

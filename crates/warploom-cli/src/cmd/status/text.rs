@@ -141,16 +141,21 @@ fn failure(failed: &FailedRecord) -> String {
         .code
         .as_ref()
         .map_or_else(String::new, |code| format!("[{code}]"));
-    let times = match failed.attempts {
-        0 | 1 => String::new(),
-        times => format!(" ({times} attempts)"),
-    };
+    let times = times(failure.attempts);
     let mut text = format!("failed{code}: {record}: {}{times}\n", failure.reason);
     text.push_str(&quoted(failure.log.as_deref()));
     if let Some(help) = &failure.help {
         let _ = writeln!(text, "  = help: {help}");
     }
     text
+}
+
+/// How often a record was tried, if more than once.
+pub(crate) fn times(attempts: u32) -> String {
+    match attempts {
+        0 | 1 => String::new(),
+        times => format!(" ({times} attempts)"),
+    }
 }
 
 /// The last lines of a worker's log.

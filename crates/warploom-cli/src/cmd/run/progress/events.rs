@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use warploom::run::{DeviceNews, Done, News, Summary, Tally};
+use warploom::run::{DeviceNews, Done, Failure, News, Summary, Tally};
 
 use super::Count;
 use crate::report::remark;
@@ -45,6 +45,9 @@ enum Event<'e> {
         tally: Tally,
         interrupted: bool,
         seconds: f64,
+        /// Why it ended before every record had an outcome.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'e Failure>,
     },
 }
 
@@ -108,6 +111,7 @@ impl Events {
             tally: summary.tally,
             interrupted: summary.interrupted,
             seconds: summary.seconds,
+            error: summary.error.as_ref(),
         });
     }
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::print_stderr, reason = "a test says what it ran on")]
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
+use libtest_mimic::{Arguments, Failed, Trial};
 use warploom::fleet::{
     Assigned, Batch, Fleet, FleetDevice, Outcome, Program, Record, Refusal, Schedule, Trouble,
     Work, worker,
@@ -13,7 +15,7 @@ use warploom::kernels::ImageType;
 use warploom::kernels::lower::Recipe;
 use warploom::kernels::op::Given;
 use warploom::kernels::program::{Loaded, Loader, Program as Kernels};
-use warploom::{DType, Math, Options, registry};
+use warploom::{DType, DeviceInfo, Math, Options, registry};
 
 const SIDE: u32 = 48;
 /// So many records for each worker.
@@ -92,17 +94,54 @@ fn picture(seed: u32) -> (Vec<u8>, Vec<u8>) {
     (image, largest)
 }
 
-fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|word| word == "be-worker") {
-        return Ok(worker::serve::<Largest>(std::env::vars())?);
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().is_some_and(|word| word == "be-worker") {
+        return match worker::serve::<Largest>(std::env::vars()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
     }
-    if arguments.iter().any(|word| word == "--list") {
+    let trial = Trial::test("every_device_has_its_worker_and_sees_no_other", || {
+        every_device().map_err(|error| Failed::from(format!("{error:#}")))
+    });
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+/// How many devices of which backend there have to be, where somebody knows: `cuda=2` is exactly, `opencl>=3`
+/// at least so many.
+fn check(expected: Option<&str>, faces: &[&DeviceInfo]) -> Result<()> {
+    let Some(expected) = expected else {
+        eprintln!("on whatever is here: nobody said in WARPLOOM_TEST_FACES what has to be");
         return Ok(());
+    };
+    for rule in expected.split(',') {
+        let (name, least) = rule.split_once('=').context("a rule is NAME=COUNT")?;
+        let (name, is_exact) = match name.strip_suffix('>') {
+            Some(name) => (name, false),
+            None => (name, true),
+        };
+        let least: usize = least.trim().parse()?;
+        let own = faces.iter().filter(|face| face.id.backend.as_str() == name);
+        let count = own.count();
+        ensure!(
+            count == least || (!is_exact && count > least),
+            "{rule} was expected, and there are {count}"
+        );
     }
+    Ok(())
+}
+
+fn every_device() -> Result<()> {
     let status = registry().setup(&Options::default())?;
     let devices = status.survey.devices.iter();
     let faces: Vec<_> = devices.flat_map(|device| &device.faces).collect();
+    let mut variables = std::env::vars();
+    let expected = variables.find(|(name, _)| name == "WARPLOOM_TEST_FACES");
+    check(expected.as_ref().map(|(_, text)| text.as_str()), &faces)?;
     let folder = tempfile::tempdir()?;
     let mut fleet = Fleet::builder(Program::this().arg("be-worker"))
         .plan("largest")

@@ -134,7 +134,11 @@ fn made(dir: PathBuf) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// The variables for `WARPLOOM_REQUIRE`: backends whose tests may not be skipped.
+/// The variables for `WARPLOOM_REQUIRE`, backends whose tests may not be skipped, and for
+/// `WARPLOOM_TEST_FACES`, how many devices of them fleets have to find.
 pub(crate) fn required() -> Variables {
-    vec![("WARPLOOM_REQUIRE", "cpu,opencl,wgpu".into())]
+    vec![
+        ("WARPLOOM_REQUIRE", "cpu,opencl,wgpu".into()),
+        ("WARPLOOM_TEST_FACES", "cpu=1,opencl>=3,wgpu>=2".into()),
+    ]
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::checks::Checks;
+use super::fleets;
 use crate::artifacts::{Artifacts, Sort};
 use crate::cuda_check::{self, Tools};
 use crate::emu::{self, EMULATOR, Machine};
@@ -140,7 +141,7 @@ pub(super) fn backend(session: &Session<'_>, checks: &mut Checks) -> Result<()> 
         launch(session, checks, &programs, &variables, &found)?;
     }
     together(session, checks, &programs, &driver, &compilers[0])?;
-    fleets(session, checks, &built, &driver, &compilers[1])?;
+    fleets::emulated(session, checks, &built, &driver, &compilers[1])?;
     let variables = emu::surroundings(&driver, &compilers[1], &Machine::default())?;
     image_kernels(session, checks, &built, &variables)?;
     faults(session, checks, &built, &variables)
@@ -256,36 +257,6 @@ fn together(
             .args(["delays_of_a_driver"])
             .variables(&session.devices()?)
             .variables(&emu::surroundings(driver, nvrtc, &machine)?);
-        checks.run(&task)?;
-    }
-    Ok(())
-}
-
-/// A worker process on each of several devices: each sees its own by its driver's name, whatever was
-/// inherited, and all write the files of one process.
-fn fleets(
-    session: &Session<'_>,
-    checks: &mut Checks,
-    built: &Artifacts,
-    driver: &Path,
-    nvrtc: &Unpacked,
-) -> Result<()> {
-    let program = built.program(detect::CLI, Sort::Test, "fleet")?;
-    let mut others = stand_ins::no_drivers(session.project)?;
-    others.retain(|(name, _)| *name != "CUDA_VISIBLE_DEVICES");
-    // How many there are, and what of them was given to us.
-    for (devices, given) in [("2", None), ("8", None), ("8", Some("5,2,7"))] {
-        let machine = Machine {
-            devices: Some(devices.to_owned()),
-            ..Machine::default()
-        };
-        let mut task = Task::new(session.project, &program)
-            .args(["every_device", "--nocapture"])
-            .variables(&others)
-            .variables(&emu::surroundings(driver, nvrtc, &machine)?);
-        if let Some(given) = given {
-            task = task.variable("CUDA_VISIBLE_DEVICES", given);
-        }
         checks.run(&task)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod checks;
 mod cuda;
 mod files;
+mod fleets;
 mod oracle;
 mod page;
 mod report;

@@ -31,6 +31,7 @@ mod png;
 mod prefetch;
 pub mod records;
 mod region;
+mod settle;
 mod sink;
 mod source;
 mod store;
@@ -48,6 +49,7 @@ pub use image::{Image, ImageError};
 pub use numbers::Numbers;
 pub use prefetch::{Ahead, Lent, Loaded, Next, Prefetch, Stopper};
 pub use region::Region;
+pub use settle::settle;
 pub use sink::{
     check_image, check_numbers, check_table, write, write_image, write_numbers, write_table,
 };

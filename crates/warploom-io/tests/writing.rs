@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use rstest::rstest;
 use warploom_core::{Coded as _, DType, Shape};
 use warploom_io::{
-    Column, Image, Numbers, Table, Values, check_image, read, write, write_numbers, write_table,
+    Column, Image, Numbers, Region, Source, Table, Values, check_image, read, write, write_numbers,
+    write_table,
 };
 
 /// An image of any bytes: floats that are no numbers have to come back, too.
@@ -60,6 +61,38 @@ proptest! {
         }
         let left = fs::read_dir(folder.path()).unwrap().count();
         prop_assert_eq!(left, usize::from(possible.is_ok()));
+    }
+}
+
+/// A chunk at the edge is as large as any other, and what is beyond the edge is nobody's pixels.
+#[test]
+fn chunks_beyond_the_edge_are_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zarr");
+    let (height, width) = (1030, 1040);
+    let pixels = vec![255_u8; height * width];
+    let shape = Shape::new(&[height as u64, width as u64]).unwrap();
+    write(&path, &Image::new(shape, &pixels).unwrap()).unwrap();
+    let chunk = |y: usize, x: usize| path.join(format!("0/c/{y}/{x}"));
+    for (y, x) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let stored = fs::read(chunk(y, x)).unwrap();
+        let bytes = zstd::decode_all(&stored[..]).unwrap();
+        assert_eq!(bytes.len(), 1024 * 1024);
+        for (at, byte) in bytes.iter().enumerate() {
+            let inside = y * 1024 + at / 1024 < height && x * 1024 + at % 1024 < width;
+            assert_eq!(*byte, if inside { 255 } else { 0 }, "{y} {x} {at}");
+        }
+    }
+    // Read to where something else was before, chunks that are not there included.
+    fs::remove_file(chunk(1, 0)).unwrap();
+    let mut source = Source::open(&path).unwrap();
+    let mut place = vec![77; height * width];
+    source
+        .read_into(&Region::whole(&shape), &mut place)
+        .unwrap();
+    for (at, byte) in place.iter().enumerate() {
+        let is_gone = at / width >= 1024 && at % width < 1024;
+        assert_eq!(*byte, if is_gone { 0 } else { 255 }, "{at}");
     }
 }
 

@@ -327,6 +327,7 @@ mod tests {
             mpix_per_second: 0.0,
             error: None,
             changes: Vec::new(),
+            races_checked: None,
             run: std::path::PathBuf::new(),
             records: records.collect(),
             recording: None,

@@ -6,7 +6,7 @@ use warploom_core::{Code, Coded, DeviceError, RegistryError};
 use warploom_io::FileError;
 use warploom_io::records::RecordError;
 use warploom_plan::Diagnostic;
-use warploom_sched::{PlanError, RunError};
+use warploom_sched::{PlanError, RunError, StageError};
 
 /// Why a run did not happen, or ended before its records did. What is wrong with one record is that
 /// record's outcome and not among these.
@@ -110,6 +110,23 @@ impl RunFailure {
         matches!(error, DeviceError::OutOfMemory { .. })
     }
 }
+
+impl RunFailure {
+    /// Is it the device's, so that another could do better? A disk that hangs would hang with any.
+    pub(crate) fn is_of_device(&self) -> bool {
+        match self {
+            Self::Device(_) | Self::Registry(_) | Self::Broken(RunError::Start { .. }) => true,
+            Self::Broken(RunError::Timeout { chain, .. }) => !chain.ends_with(ON_HOST),
+            Self::Broken(RunError::Stage { error, .. }) => {
+                matches!(**error, StageError::Device(_))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How a chain of waits ends at a stage of the host.
+const ON_HOST: &str = "which is running on the host";
 
 impl Coded for RunFailure {
     fn code(&self) -> Code {

@@ -21,7 +21,7 @@ use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
 use crate::recorder::Recorder;
-use crate::recording::Recorded;
+use crate::recording::{Recorded, Trail};
 use crate::rooms::Constants;
 use crate::settings::Settings;
 use crate::tasks::tasks;
@@ -109,7 +109,8 @@ impl Job {
     /// # Errors
     /// When it would be refused.
     pub fn preview(&self, registry: &Registry, settings: &Settings) -> Result<Preview, RunFailure> {
-        let plan = self.plan(&*registry.status()?, &busy(registry, settings))?;
+        let status = registry.status()?;
+        let plan = self.plan(&status, &busy(registry, settings))?;
         let tasks = self.tasks(&plan)?;
         let mut skipped = 0;
         if settings.resume && self.output.exists() {
@@ -117,7 +118,8 @@ impl Job {
             let constants = Constants::read(&plan, &self.folder)?;
             let recorder = Recorder::new(Instant::now(), false, tasks.len());
             let recorder = Arc::new(recorder);
-            let course = self.course(&plan, tasks.clone(), &constants, settings, &recorder);
+            let tasks = tasks.clone();
+            let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
             skipped = done_before(&course, &journal).len() as u64;
         }
         let records = tasks.into_iter().map(|task| {
@@ -137,7 +139,7 @@ impl Job {
 
     pub(crate) fn course(
         &self,
-        plan: &ExecutionPlan,
+        (plan, status): (&ExecutionPlan, &Status),
         tasks: Vec<Task>,
         constants: &Constants,
         settings: &Settings,
@@ -148,7 +150,7 @@ impl Job {
             tasks,
             header: self.input.header.clone(),
             output: self.output.clone(),
-            recipe: recipe::fingerprint(plan, &constants.prints),
+            recipe: recipe::fingerprint(plan, &constants.prints, status),
             plan: Arc::new(plan.clone()),
             recorder: Arc::clone(recorder),
             listener: Arc::clone(&settings.listener),
@@ -172,8 +174,9 @@ impl Job {
         let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
         let recorder = Arc::new(Recorder::new(begun, settings.record, tasks.len()));
         let mut recording = Recorded::new(self, &plan, settings.record);
-        let course = self.course(&plan, tasks.clone(), &constants, settings, &recorder);
         if settings.resume {
+            let tasks = tasks.clone();
+            let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
             for number in done_before(&course, &journal) {
                 outcomes[number] = Outcome::Skipped;
             }
@@ -203,15 +206,17 @@ impl Job {
         });
         let mut changes = Vec::new();
         let mut times = BTreeMap::new();
+        let mut races_checked = 0;
         let mut interrupted = false;
         loop {
             let open = left(&outcomes);
             if open.is_empty() {
                 break;
             }
-            let course = self.course(&plan, open, &constants, settings, &recorder);
+            let course = self.course((&plan, &status), open, &constants, settings, &recorder);
             let course = Arc::new(course);
             let (ended, trail) = attempt(&course, &keeper, &constants, registry, settings);
+            races_checked += trail.as_ref().map_or(0, Trail::races_checked);
             recording.add(&course, recorder.take(), trail);
             for (task, (outcome, at)) in course.outcomes() {
                 let index = course.tasks[task].index;
@@ -238,7 +243,7 @@ impl Job {
                     });
                     return Err(failure);
                 }
-                changes.push(failure.to_string());
+                changes.push(standing(&plan, &status, settings, &failure));
                 break;
             };
             recording.mark(recorder.now(), &change);
@@ -248,6 +253,7 @@ impl Job {
         }
         let took = begun.elapsed();
         let mut summary = self.summary(&plan, outcomes, took, interrupted, changes);
+        summary.races_checked = Some(races_checked);
         summary.recording = recording.finish(&summary, took, &times);
         folder.conclude(&mut summary);
         Ok(summary)
@@ -339,6 +345,7 @@ impl Job {
             mpix_per_second: pixels / 1e6 / seconds.max(1e-9),
             error: None,
             changes,
+            races_checked: None,
             run: PathBuf::new(),
             records,
             recording: None,
@@ -359,6 +366,23 @@ impl Job {
     pub fn output(&self) -> &Path {
         &self.output
     }
+}
+
+/// Why a run ends with what is left undone.
+fn standing(
+    plan: &ExecutionPlan,
+    status: &Status,
+    settings: &Settings,
+    failure: &RunFailure,
+) -> String {
+    let loose = recipe::loose(plan, status);
+    if settings.failover && failure.is_of_device() && !loose.is_empty() {
+        let loose = loose.join(", ");
+        return format!(
+            "{failure}; no other device goes on, because {loose} does not promise the same bits as others"
+        );
+    }
+    failure.to_string()
 }
 
 /// The tasks of which the results are there already, made of the same pixels by the same work.

@@ -1,6 +1,11 @@
 //! Which records are done: one line for each, written when all its files have their names.
+//!
+//! Nobody waits for the disk before a line is written. A killed process loses nothing by that, a loss of power
+//! may: then a file can have its name and its length, and not its bytes. So lines tell under which start of
+//! the system they were written, files are settled on the disk a little later, and that is written down
+//! too. After another start only what was settled is believed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RunFailure;
 use crate::folder;
+use crate::settler::Settler;
 
 /// Whoever keeps what is done: the list of results, or another process that has it.
 pub(crate) type Keeper = Arc<dyn Fn(&Line) -> std::io::Result<()> + Send + Sync>;
@@ -33,20 +39,98 @@ pub(crate) struct Line {
     pub(crate) files: Vec<(PathBuf, u64)>,
 }
 
+/// Whatever a line of the list says.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Line(Line),
+    /// What follows was written under this start of the system.
+    Boot {
+        boot: String,
+    },
+    Settled(Settled),
+}
+
+/// The results of these records are on the disk.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Settled {
+    pub(crate) settled: Vec<String>,
+}
+
 /// The list of what is done below one folder of results. One run at a time has it.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
+    output: PathBuf,
     known: HashMap<String, Line>,
+    /// Records whose results are on the disk.
+    settled: HashSet<String>,
+    /// Lines were left out that nobody can believe.
+    has_doubtful: bool,
+    boot: Option<String>,
+    /// Has it been said under which start of the system this one writes?
+    has_said: bool,
+    settler: Option<Settler>,
+}
+
+/// What tells one start of the system from another; `None` where it does not tell, and everything is
+/// believed.
+fn boot() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+/// What the lines of a list come to.
+#[derive(Default)]
+struct Said {
+    known: HashMap<String, Line>,
+    settled: HashSet<String>,
+    has_doubtful: bool,
+}
+
+impl Said {
+    fn of(bytes: &[u8], now: Option<&str>) -> Self {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let words = lines.filter_map(|line| serde_json::from_slice::<Word>(line).ok());
+        let mut said = Self::default();
+        let mut under: HashMap<String, Option<String>> = HashMap::new();
+        let mut boot = None;
+        for word in words {
+            match word {
+                Word::Boot { boot: next } => boot = Some(next),
+                Word::Settled(Settled { settled }) => said.settled.extend(settled),
+                Word::Line(line) => {
+                    // What was settled before were other files.
+                    said.settled.remove(&line.record);
+                    under.insert(line.record.clone(), boot.clone());
+                    said.known.insert(line.record.clone(), line);
+                }
+            }
+        }
+        let before = said.known.len();
+        let settled = &said.settled;
+        said.known.retain(|record, _| {
+            let then = under.get(record).and_then(Option::as_deref);
+            // Lists of older programs say nothing about it.
+            let is_same = then.is_none() || now.is_none() || then == now;
+            is_same || settled.contains(record)
+        });
+        said.has_doubtful = said.known.len() < before;
+        said
+    }
 }
 
 /// How long the lock is waited for. A run that was killed while it started a worker has left its descriptors
 /// to that one until it has become another program.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// How often what was written is settled on the disk.
+const EVERY: Duration = Duration::from_secs(2);
+
 impl Drop for Journal {
     /// Closing would do, were it not for processes that are just being started for something else.
     fn drop(&mut self) {
+        drop(self.settler.take());
         let _ = self.file.unlock();
     }
 }
@@ -96,10 +180,18 @@ impl Journal {
                 .and_then(|()| file.seek(SeekFrom::End(0)).map(drop))
                 .map_err(|error| failed("its list of results cannot be mended", &error))?;
         }
-        let lines = bytes[..whole].split(|byte| *byte == b'\n');
-        let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-        let known = lines.map(|line| (line.record.clone(), line)).collect();
-        Ok(Self { file, known })
+        let boot = boot();
+        let said = Said::of(&bytes[..whole], boot.as_deref());
+        Ok(Self {
+            file,
+            output: output.to_owned(),
+            known: said.known,
+            settled: said.settled,
+            has_doubtful: said.has_doubtful,
+            boot,
+            has_said: false,
+            settler: None,
+        })
     }
 
     /// What is known of a record: the last that was said.
@@ -113,14 +205,20 @@ impl Journal {
         for record in records {
             self.known.remove(*record);
         }
-        if self.known.len() == before {
+        if self.known.len() == before && !self.has_doubtful {
             return Ok(());
         }
-        let mut text = Vec::new();
+        let mut text = self.said_boot()?;
         for line in self.known.values() {
             text.extend(serde_json::to_vec(line)?);
             text.push(b'\n');
         }
+        self.settled
+            .retain(|record| self.known.contains_key(record));
+        let settled = self.settled.iter().cloned().collect();
+        text.extend(serde_json::to_vec(&Settled { settled })?);
+        text.push(b'\n');
+        (self.has_said, self.has_doubtful) = (true, false);
         // Killed in between, the list has fewer lines, and what they named is done again.
         self.file.set_len(0)?;
         self.file.write_all(&text)
@@ -129,9 +227,32 @@ impl Journal {
     /// Adds a record that is done, in one piece: what is written by one call is there or is not,
     /// whenever the process is killed; a torn line is left out by the next reader.
     pub(crate) fn add(&mut self, line: &Line) -> std::io::Result<()> {
+        if !self.has_said {
+            let text = self.said_boot()?;
+            self.file.write_all(&text)?;
+            self.has_said = true;
+        }
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        if self.settler.is_none() {
+            let file = self.file.try_clone()?;
+            self.settler = Some(Settler::start(file, &self.output, EVERY));
+        }
+        if let Some(settler) = &self.settler {
+            settler.add(line);
+        }
+        Ok(())
+    }
+
+    /// The line about the start of the system, where it has one.
+    fn said_boot(&self) -> std::io::Result<Vec<u8>> {
+        let Some(boot) = &self.boot else {
+            return Ok(Vec::new());
+        };
+        let mut text = serde_json::to_vec(&serde_json::json!({ "boot": boot }))?;
+        text.push(b'\n');
+        Ok(text)
     }
 }
 
@@ -173,7 +294,10 @@ mod tests {
         for cut in 0..=bytes.len() {
             fs::write(&path, &bytes[..cut]).unwrap();
             let mut journal = Journal::open(folder.path()).unwrap();
+            // The first line says under which start of the system the others were written.
+            let own = usize::from(boot().is_some());
             let ends = bytes[..cut].split(|byte| *byte == b'\n').count() - 1;
+            let ends = ends.saturating_sub(own);
             for (at, name) in names.iter().enumerate() {
                 assert_eq!(journal.line(name).is_some(), at < ends, "{name} at {cut}");
             }
@@ -181,8 +305,48 @@ mod tests {
             drop(journal);
             let journal = Journal::open(folder.path()).unwrap();
             assert_eq!(journal.line("new"), Some(&line("new")));
-            assert_eq!(journal.known.len(), ends + 1);
+            assert_eq!(journal.known.len(), ends + 1, "at {cut}");
         }
+    }
+
+    /// The list after another start of the system.
+    fn after_a_power_cut(folder: &Path) -> Option<Journal> {
+        let boot = boot()?;
+        let path = folder.join(FOLDER).join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&boot), "{text}");
+        fs::write(&path, text.replace(&boot, "another")).unwrap();
+        Some(Journal::open(folder).unwrap())
+    }
+
+    #[test]
+    fn after_a_power_cut_what_was_not_settled_is_done_again() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.tif"), b"abc").unwrap();
+        let mut journal = Journal::open(folder.path()).unwrap();
+        journal.add(&line("one")).unwrap();
+        journal.add(&line("two")).unwrap();
+        drop(journal);
+        // A killed process has lost nothing.
+        let journal = Journal::open(folder.path()).unwrap();
+        assert!(journal.line("one").is_some() && journal.line("two").is_some());
+        drop(journal);
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(folder.path().join(FOLDER).join(FILE))
+            .unwrap();
+        file.write_all(b"{\"settled\":[\"one\"]}\n").unwrap();
+        let Some(mut journal) = after_a_power_cut(folder.path()) else {
+            eprintln!("not tried: this system does not tell its starts apart");
+            return;
+        };
+        assert!(journal.line("one").is_some() && journal.line("two").is_none());
+        // What nobody believed does not come back, whatever is settled later.
+        journal.forget(&["two"]).unwrap();
+        drop(journal);
+        file.write_all(b"{\"settled\":[\"two\"]}\n").unwrap();
+        let journal = after_a_power_cut(folder.path()).unwrap();
+        assert!(journal.line("one").is_some() && journal.line("two").is_none());
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod loads;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 pub mod many;
 mod outcome;
+mod readers;
 mod reading;
 mod recipe;
 mod recorder;
@@ -49,6 +50,7 @@ mod recording;
 mod rooms;
 mod script;
 mod settings;
+mod settler;
 mod stages;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 mod station;

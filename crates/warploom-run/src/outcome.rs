@@ -126,6 +126,10 @@ pub struct Summary {
     pub error: Option<Failure>,
     /// Why devices were given up, and what took their place.
     pub changes: Vec<String>,
+    /// Stages of generations whose uses of slots were checked against all before them; nothing of
+    /// worker processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub races_checked: Option<u64>,
     /// The folder with what was noted down of the run: its journal, the logs of its workers.
     pub run: PathBuf,
     /// Every record, in order.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
 
 use warploom_core::DType;
 use warploom_io::records::{Record, RecordReader};
@@ -14,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::course::{Course, Item, Seen};
 use crate::error::RecordFault;
 use crate::outcome::Failure;
+use crate::readers::Readers;
 
 /// How wide and high pictures are at most.
 pub(crate) const PIXELS: u32 = 192;
@@ -32,6 +35,7 @@ pub(crate) struct Arrival {
 pub(crate) struct Reading {
     reader: RecordReader,
     content: Xxh3,
+    readers: Readers,
 }
 
 impl Reading {
@@ -39,13 +43,14 @@ impl Reading {
         Self {
             reader: RecordReader::new(),
             content: Xxh3::new(),
+            readers: Readers::new(),
         }
     }
 
     /// Reads one unit. What cannot be read loses its record and nothing else.
     pub(crate) fn fill(
         &mut self,
-        course: &Course,
+        course: &Arc<Course>,
         number: u64,
         arrivals: &[Arrival],
         bytes: &mut [u8],
@@ -55,54 +60,28 @@ impl Reading {
             self.content = Xxh3::new();
             course.recorder.begin(item.number);
         }
+        let early = self.readers.take(course, number);
         if course.is_lost(item) {
             return;
         }
-        // A reader that panics is a mistake of ours, which is no reason to lose other records.
-        let read = catch_unwind(AssertUnwindSafe(|| {
-            self.read(course, item, arrivals, bytes)
-        }));
-        let read = read.unwrap_or_else(|_| {
-            self.reader = RecordReader::new();
-            Err(Failure::of(&RecordFault::Panicked { doing: "reading" }))
-        });
-        match read {
-            Err(failure) => course.lose(item.number, failure),
-            Ok(()) if item.place + 1 == course.units.len() => {
-                let seen = Seen {
-                    content: format!("{:032x}", self.content.digest128()),
-                    stamp: stamp(&item.task.record),
-                };
-                course.note(item.number, seen);
-            }
-            Ok(()) => {}
-        }
-    }
-
-    fn read(
-        &mut self,
-        course: &Course,
-        item: Item<'_>,
-        arrivals: &[Arrival],
-        bytes: &mut [u8],
-    ) -> Result<(), Failure> {
-        if item.place == 0 {
-            // All of it, so that no plane or channel is left out in silence.
-            let found = self.reader.header(&item.task.record);
-            let found = found.map_err(|error| Failure::of(&error))?;
-            if !is_alike(&found, &course.header) {
-                return Err(differs(&found, &course.header));
-            }
+        let read = if let Some(early) = early {
+            early.map(|early| {
+                early.put(arrivals, bytes);
+                self.readers.give_back(early);
+            })
+        } else {
+            let begun = Instant::now();
+            let read = load(&mut self.reader, course, item, arrivals, bytes);
+            let length: usize = arrivals.iter().map(|arrival| arrival.range.len()).sum();
+            self.readers.learn(length, begun.elapsed());
+            read
+        };
+        if let Err(failure) = read {
+            course.lose(item.number, failure);
+            return;
         }
         for arrival in arrivals {
-            let channel = arrival.channel.as_deref();
-            let plan = &course.plan;
-            let part = item
-                .unit
-                .part(plan, &item.task.record, channel, course.axes());
             let place = &mut bytes[arrival.range.clone()];
-            let read = self.reader.read_into(&part, place);
-            read.map_err(|error: FileError| Failure::of(&error))?;
             self.content.update(place);
             if item.place == 0 && course.recorder.is_pictured(item.number) {
                 picture(course, item.number, place);
@@ -111,8 +90,66 @@ impl Reading {
                 to_pairs(place);
             }
         }
-        Ok(())
+        if item.place + 1 == course.units.len() {
+            let seen = Seen {
+                content: format!("{:032x}", self.content.digest128()),
+                stamp: stamp(&item.task.record),
+            };
+            course.note(item.number, seen);
+        }
     }
+
+    /// What will be asked for next is begun, where that pays.
+    pub(crate) fn look_ahead(
+        &mut self,
+        course: &Arc<Course>,
+        next: u64,
+        arrivals: &[Arc<[Arrival]>],
+    ) {
+        self.readers.begin(course, next, arrivals);
+    }
+}
+
+/// Reads the images of a unit to where they belong in `bytes`. A reader that panics is a mistake of ours,
+/// which is no reason to lose other records.
+pub(crate) fn load(
+    reader: &mut RecordReader,
+    course: &Course,
+    item: Item<'_>,
+    arrivals: &[Arrival],
+    bytes: &mut [u8],
+) -> Result<(), Failure> {
+    let work = AssertUnwindSafe(|| read(reader, course, item, arrivals, bytes));
+    catch_unwind(work).unwrap_or_else(|_| {
+        *reader = RecordReader::new();
+        Err(Failure::of(&RecordFault::Panicked { doing: "reading" }))
+    })
+}
+
+fn read(
+    reader: &mut RecordReader,
+    course: &Course,
+    item: Item<'_>,
+    arrivals: &[Arrival],
+    bytes: &mut [u8],
+) -> Result<(), Failure> {
+    if item.place == 0 {
+        // All of it, so that no plane or channel is left out in silence.
+        let found = reader.header(&item.task.record);
+        let found = found.map_err(|error| Failure::of(&error))?;
+        if !is_alike(&found, &course.header) {
+            return Err(differs(&found, &course.header));
+        }
+    }
+    for arrival in arrivals {
+        let channel = arrival.channel.as_deref();
+        let (plan, record) = (&course.plan, &item.task.record);
+        let part = item.unit.part(plan, record, channel, course.axes());
+        let place = &mut bytes[arrival.range.clone()];
+        let read = reader.read_into(&part, place);
+        read.map_err(|error: FileError| Failure::of(&error))?;
+    }
+    Ok(())
 }
 
 /// Takes the picture of a record's first plane, before anything is done to it.

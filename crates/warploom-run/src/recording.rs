@@ -4,25 +4,26 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use warploom_plan::ExecutionPlan;
-use warploom_sched::{Plan, Summary as Schedule};
+use warploom_sched::{Plan, StageGraph, Summary as Schedule};
 use warploom_watch::Recording;
 use warploom_watch::recording::{
-    Bound, Counter, Device, DeviceNo, Edge, Lane, LaneNo, Mark, Occasion, Outcome as Ending, Place,
-    Record, RecordNo, Sample, Span, Thumbnail, Unit,
+    Bound, Clock, Counter, Device, DeviceNo, Edge, Lane, LaneNo, Mark, Occasion, Outcome as Ending,
+    Place, Record, RecordNo, Sample, Span, Thumbnail, Unit,
 };
 
 use crate::course::Course;
 use crate::job::Job;
 use crate::outcome::{Outcome, Summary};
-use crate::recorder::Sights;
+use crate::recorder::{Seen, Sights};
 use crate::unit::units;
 
 /// What the schedule of an attempt said and came to.
 #[derive(Debug)]
 pub(crate) struct Trail {
     edges: Vec<Edge>,
-    /// Generations a second, and what limits them.
-    bound: Option<(f64, String)>,
+    /// What was planned. All its resources say how many slots they have.
+    graph: StageGraph,
+    races_checked: u64,
     /// The stages in order; the queue of each that is on the device.
     stages: Vec<(String, Option<String>)>,
     batch: u64,
@@ -46,18 +47,77 @@ impl Trail {
             let own = queues.find(|queue| queue.stages.iter().any(|id| id.index() == at));
             (stage.name.clone(), own.map(|queue| queue.name.clone()))
         });
-        let period = plan.period().filter(|period| period.nanos() > 0.0);
-        let bound = period.map(|period| {
-            let limit = plan.limit().map(ToString::to_string);
-            (1e9 / period.nanos(), limit.unwrap_or_default())
-        });
         Self {
             edges: edges.filter(|edge| edge.waits > 0).collect(),
-            bound,
+            graph: plan.graph().clone(),
+            races_checked: summary.checked,
             stages: stages.collect(),
             batch,
         }
     }
+}
+
+impl Trail {
+    pub(crate) fn races_checked(&self) -> u64 {
+        self.races_checked
+    }
+
+    /// Generations a second at best and what limits them, if every stage takes as long as it took. Before
+    /// a run nobody knows what files take, so what was planned with says little.
+    fn bound(&self, seen: &[Seen]) -> Option<(f64, String)> {
+        let mut graph = StageGraph::new();
+        for resource in self.graph.resources() {
+            graph.resource(resource.clone());
+        }
+        for stage in self.graph.stages() {
+            let own = seen.iter().filter(|seen| seen.stage == stage.name);
+            // A device without a clock says when it was given work, not when it did it.
+            if !stage.is_host() && own.clone().any(|seen| seen.clock == Clock::Host) {
+                graph.stage(stage.clone());
+                continue;
+            }
+            let (mut took, mut units) = (Duration::ZERO, 0);
+            for one in own {
+                took += one.end.saturating_sub(one.begin);
+                units += one.batch.records;
+            }
+            // The last generation may be a small one.
+            let time = took.as_secs_f64() / units.max(1) as f64 * self.batch as f64;
+            let time = Duration::try_from_secs_f64(time).unwrap_or_default();
+            graph.stage(stage.clone().taking(time));
+        }
+        let plan = warploom_sched::plan(&graph, &warploom_sched::Options::default()).ok()?;
+        let period = plan.period().filter(|period| period.nanos() > 0.0)?;
+        let limit = plan.limit().map(ToString::to_string);
+        Some((1e9 / period.nanos(), limit.unwrap_or_default()))
+    }
+}
+
+/// How many units were between the beginning of the first stage and the end of the last, over time.
+fn in_flight(trail: &Trail, seen: &[Seen]) -> Vec<Sample> {
+    let (Some((first, _)), Some((last, _))) = (trail.stages.first(), trail.stages.last()) else {
+        return Vec::new();
+    };
+    let mut changes = Vec::new();
+    for one in seen {
+        let units = i64::try_from(one.batch.records).unwrap_or(i64::MAX);
+        if one.stage == first {
+            changes.push((nanos(one.begin), units));
+        }
+        if one.stage == last {
+            changes.push((nanos(one.end), -units));
+        }
+    }
+    changes.sort_unstable();
+    let mut now = 0_i64;
+    let told = changes.into_iter().map(|(at, change)| {
+        now += change;
+        Sample {
+            at,
+            value: now as f64,
+        }
+    });
+    told.collect()
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -97,7 +157,7 @@ impl Recorded {
     }
 
     /// What was seen of an attempt.
-    pub(crate) fn add(&mut self, course: &Course, sights: Sights, trail: Option<Trail>) {
+    pub(crate) fn add(&mut self, course: &Course, mut sights: Sights, trail: Option<Trail>) {
         let Some(recording) = &mut self.recording else {
             return;
         };
@@ -107,11 +167,11 @@ impl Recorded {
             device.faces.clone_from(&card.faces);
             recording.device(device)
         });
-        for (task, at) in sights.begun {
+        for (task, at) in std::mem::take(&mut sights.begun) {
             let index = course.tasks[task].index;
             self.begun.insert(index, (nanos(at), device));
         }
-        for (task, pictures) in sights.pictures {
+        for (task, pictures) in std::mem::take(&mut sights.pictures) {
             let record = RecordNo::at(course.tasks[task].index);
             for (label, after) in pictures.after {
                 recording.thumbnails.push(Thumbnail {
@@ -162,7 +222,7 @@ impl Recorded {
                 card.name
             ));
         }
-        account(recording, device, &course.plan, sights.memory, trail);
+        account(recording, device, &course.plan, sights, trail);
     }
 
     /// A device was given up.
@@ -245,7 +305,7 @@ fn account(
     recording: &mut Recording,
     device: DeviceNo,
     plan: &ExecutionPlan,
-    samples: Vec<Sample>,
+    sights: Sights,
     trail: Option<Trail>,
 ) {
     let mut pools = plan.memory.pools.iter();
@@ -257,18 +317,26 @@ fn account(
         budget: pool
             .and_then(|pool| pool.budget)
             .map(|budget| budget as f64),
-        samples,
+        samples: sights.memory,
     });
     let Some(trail) = trail else {
         return;
     };
+    recording.counters.push(Counter {
+        name: "units in flight".to_owned(),
+        unit: Unit::Count,
+        device: Some(device),
+        budget: None,
+        samples: in_flight(&trail, &sights.spans),
+    });
+    let bound = trail.bound(&sights.spans);
     recording
         .edges
         .extend(trail.edges.into_iter().map(|edge| Edge {
             device: Some(device),
             ..edge
         }));
-    if let Some((rate, limit)) = trail.bound {
+    if let Some((rate, limit)) = bound {
         let units = units(plan).len().max(1) as f64;
         recording.bounds.push(Bound {
             device: Some(device),
@@ -301,8 +369,74 @@ pub(crate) fn of_stages(plan: &ExecutionPlan, sights: Sights, trail: Trail) -> R
             clock: seen.clock,
         });
     }
-    account(&mut recording, device, plan, sights.memory, Some(trail));
+    account(&mut recording, device, plan, sights, Some(trail));
     let ends = recording.spans.iter().map(|span| span.end);
     recording.wall = ends.max().unwrap_or(0);
     recording
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warploom_core::Space;
+    use warploom_sched::{Batch, Options, Resource, Slots, Stage, plan};
+
+    fn ms(time: u64) -> Duration {
+        Duration::from_millis(time)
+    }
+
+    /// Two stages of the host with two slots between them, planned as if files took no time.
+    fn trail(batch: u64) -> Trail {
+        let mut graph = StageGraph::new();
+        let slots = Slots::Exactly(2);
+        let slot = graph.resource(Resource::new("slot", Space::Host, 8).with_slots(slots));
+        graph.stage(Stage::host("read").writes(slot).taking(ms(1)));
+        graph.stage(Stage::host("write").reads(slot).taking(ms(1)));
+        let plan = plan(&graph, &Options::default()).unwrap();
+        Trail::new(&plan, &Schedule::default(), batch)
+    }
+
+    fn seen(stage: &'static str, generation: u64, records: u64, [begin, end]: [u64; 2]) -> Seen {
+        Seen {
+            stage,
+            batch: Batch {
+                generation,
+                first: generation * 4,
+                records,
+            },
+            begin: ms(begin),
+            end: ms(end),
+            clock: Clock::Host,
+        }
+    }
+
+    #[test]
+    fn the_bound_goes_by_what_stages_took() {
+        // Reading four took 20 ms, and of the last generation one took 5.
+        let all = [
+            seen("read", 0, 4, [0, 20]),
+            seen("write", 0, 4, [20, 24]),
+            seen("read", 1, 1, [20, 25]),
+            seen("write", 1, 1, [25, 26]),
+        ];
+        let (rate, limit) = trail(4).bound(&all).unwrap();
+        assert!((rate - 50.0).abs() < 1e-6, "{rate}");
+        assert!(limit.contains("read"), "{limit}");
+    }
+
+    #[test]
+    fn units_are_in_flight_from_the_first_stage_to_the_last() {
+        let all = [
+            seen("write", 0, 4, [20, 24]),
+            seen("read", 0, 4, [0, 20]),
+            seen("read", 1, 1, [20, 25]),
+            seen("write", 1, 1, [25, 26]),
+        ];
+        let told = in_flight(&trail(4), &all);
+        let told: Vec<_> = told
+            .iter()
+            .map(|sample| (sample.at / 1_000_000, sample.value))
+            .collect();
+        assert_eq!(told, [(0, 4.0), (20, 5.0), (24, 1.0), (26, 0.0)]);
+    }
 }

@@ -59,8 +59,6 @@ pub(crate) struct Script {
     pub(crate) images: u64,
     /// Bytes of results on the host.
     pub(crate) results: u64,
-    /// Seconds that copies up, work and copies down should take.
-    pub(crate) seconds: [f64; 3],
 }
 
 fn foreign(what: String) -> RunFailure {
@@ -142,6 +140,30 @@ pub(crate) fn is_scriptable(plan: &ExecutionPlan) -> bool {
         })
 }
 
+/// Seconds that copies up, work and copies down of a unit should take, of the variant that takes longest
+/// for each.
+pub(crate) fn seconds(plan: &ExecutionPlan) -> [f64; 3] {
+    let mut most = [0.0; 3];
+    for variant in &plan.variants {
+        let mut own = [0.0; 3];
+        for step in &variant.steps {
+            let at = match step {
+                PlanStep::Copy { why, .. } => match why {
+                    CopyReason::Constant => continue,
+                    CopyReason::Output => 2,
+                    _ => 0,
+                },
+                _ => 1,
+            };
+            own[at] += step.seconds();
+        }
+        for (most, own) in most.iter_mut().zip(own) {
+            *most = own.max(*most);
+        }
+    }
+    most
+}
+
 impl Script {
     /// For a device whose memory is the host's: the images are read to where they are needed.
     pub(crate) fn in_place(
@@ -181,10 +203,8 @@ impl Script {
             downloads: Vec::new(),
             images: 0,
             results: 0,
-            seconds: [0.0; 3],
         };
-        for (step, done) in variant.steps.iter().enumerate() {
-            script.seconds[1] += done.seconds();
+        for step in 0..variant.steps.len() {
             script.acts.push(run(variant, at, step, pool, faces)?);
         }
         Ok(script)
@@ -206,7 +226,6 @@ impl Script {
             downloads: Vec::new(),
             images: 0,
             results: 0,
-            seconds: [0.0; 3],
         };
         let mut images = Tray::default();
         let mut results = Tray::default();
@@ -216,7 +235,6 @@ impl Script {
                 value, pairs, why, ..
             } = done
             else {
-                script.seconds[1] += done.seconds();
                 script.acts.push(run(variant, at, step, pool, faces)?);
                 continue;
             };
@@ -228,7 +246,6 @@ impl Script {
             let device = place.range.start..place.range.start + bytes;
             if *why == CopyReason::Output {
                 let host = results.put(bytes);
-                script.seconds[2] += done.seconds();
                 results_of.push((value, host.clone(), *pairs));
                 script.downloads.push(Transfer { host, device });
                 continue;
@@ -243,7 +260,6 @@ impl Script {
                 range: bytes_of(&host),
                 pairs: *pairs,
             });
-            script.seconds[0] += done.seconds();
             let transfer = Transfer { host, device };
             // What is needed later may lie where something else is before.
             if script.acts.is_empty() {

@@ -117,7 +117,7 @@ impl Station {
         }
         let constants = Constants::read(&plan, &orders.folder)?;
         Ok(Self {
-            recipe: recipe::fingerprint(&plan, &constants.prints),
+            recipe: recipe::fingerprint(&plan, &constants.prints, &status),
             constants,
             faces: Faces::open(&plan, &registry)?,
             plan: Arc::new(plan),

@@ -1,16 +1,16 @@
 //! What goes on where a device failed.
 
-use warploom_core::{PhysicalDevice, Status};
+use warploom_core::{Caps, PhysicalDevice, Status};
 use warploom_plan::pipeline::Math;
 use warploom_plan::{ExecutionPlan, Options};
-use warploom_sched::{RunError, StageError};
 
 use crate::error::RunFailure;
 use crate::job::Job;
+use crate::recipe;
 use crate::settings::Settings;
 
 impl Job {
-    /// Another plan for what is left, after a device failed.
+    /// Another plan for what is left, after a device failed: on strict devices, as all before were.
     pub(crate) fn instead(
         &self,
         plan: &ExecutionPlan,
@@ -19,16 +19,8 @@ impl Job {
         settings: &Settings,
         failure: &RunFailure,
     ) -> Option<(ExecutionPlan, String)> {
-        let is_device = match failure {
-            RunFailure::Device(_)
-            | RunFailure::Registry(_)
-            | RunFailure::Broken(RunError::Start { .. } | RunError::Timeout { .. }) => true,
-            RunFailure::Broken(RunError::Stage { error, .. }) => {
-                matches!(**error, StageError::Device(_))
-            }
-            _ => false,
-        };
-        if !is_device || !settings.failover || plan.math != Math::Strict {
+        let is_allowed = settings.failover && plan.math == Math::Strict;
+        if !failure.is_of_device() || !is_allowed || !recipe::loose(plan, status).is_empty() {
             return None;
         }
         options.devices = rest(plan, options, status);
@@ -55,12 +47,13 @@ fn has_face(card: &PhysicalDevice, name: &str) -> bool {
     card.faces.iter().any(|face| face.id.to_string() == name)
 }
 
-/// The faces that may be used and that a plan does not use.
+/// The strict faces that may be used and that a plan does not use.
 fn rest(plan: &ExecutionPlan, options: &Options, status: &Status) -> Vec<String> {
     let names = &options.devices;
     let cards = status.survey.devices.iter();
     let faces = cards.flat_map(|card| card.faces.iter().map(move |face| (face, &card.name)));
-    let faces = faces.map(|(face, card)| (face.id.to_string(), card));
+    let strict = faces.filter(|(face, _)| face.caps.contains(Caps::STRICT_MATH));
+    let faces = strict.map(|(face, card)| (face.id.to_string(), card));
     let allowed = |face: &String, card: &String| {
         names.is_empty() || names.contains(face) || names.contains(card)
     };
@@ -77,7 +70,7 @@ mod tests {
 
     use warploom_core::memory::{CUDA_DEVICE, HOST, OPENCL_DEVICE};
     use warploom_core::{
-        BackendId, Capacity, CapacityPolicy, Caps, DeviceError, DeviceId, DeviceInfo, Survey, Uuid,
+        BackendId, Capacity, CapacityPolicy, DeviceError, DeviceId, DeviceInfo, Survey, Uuid,
     };
 
     use warploom_plan::Pipeline;

@@ -7,7 +7,7 @@ use warploom::plan::pipeline::Policy;
 use warploom::plan::{Pipeline, Speed};
 use warploom::run::{Input, Job, Outcome, Settings};
 use warploom::{
-    Arg, BackendId, Buffer, Device, DeviceError, DeviceInfo, Event, GpuBackend, Grid, Kernel,
+    Arg, BackendId, Buffer, Caps, Device, DeviceError, DeviceInfo, Event, GpuBackend, Grid, Kernel,
     KernelSource, MemoryKind, MemoryUse, Queue, QueueDesc, Registry, Result, Slice, registry,
 };
 
@@ -124,9 +124,18 @@ fn other() -> Option<String> {
 
 /// This program's backends, but one of them loses its devices after so many launches.
 fn losing(face: &str, launches: u64) -> Registry {
+    changed(face, launches, Caps::empty())
+}
+
+/// The same, and it does not claim these capabilities.
+fn changed(face: &str, launches: u64, without: Caps) -> Registry {
     let status = registry().setup(&warploom::Options::default()).unwrap();
     let faces = status.survey.devices.iter().flat_map(|card| &card.faces);
     let infos = faces.filter(|info| info.id.to_string() == face).cloned();
+    let infos = infos.map(|mut info| {
+        info.caps.remove(without);
+        info
+    });
     let mut registry = Registry::linked();
     registry.add(Arc::new(Flaky {
         id: face.split(':').next().unwrap().parse().unwrap(),
@@ -137,15 +146,20 @@ fn losing(face: &str, launches: u64) -> Registry {
     registry
 }
 
-/// Prefers a device to all others.
+/// Prefers a device to the processor.
 fn preferring(face: &str) -> Settings {
+    preferring_to(face, "cpu:0")
+}
+
+/// Prefers a device to another one.
+fn preferring_to(face: &str, other: &str) -> Settings {
     let mut settings = Settings::default();
     let mut speed = Speed::guess(true, false);
     speed.machine.bytes_per_second *= 1e3;
     speed.machine.operations_per_second *= 1e3;
     (speed.up, speed.down, speed.launch) = (1e13, 1e13, 1e-9);
     settings.plan.calibration.insert(face.to_owned(), speed);
-    settings.plan.devices = vec![face.to_owned(), "cpu:0".to_owned()];
+    settings.plan.devices = vec![face.to_owned(), other.to_owned()];
     settings.plan.placement = Some(Policy::Cost);
     settings.check_races = true;
     settings
@@ -181,6 +195,75 @@ fn i2_a_lost_device_is_replaced_and_no_record_is_lost_or_done_twice() {
         assert_eq!(summary.tally.ok, 5, "{launches}: {:?}", summary.tally);
         assert!(files(output.path()) == expected, "{launches}");
     }
+}
+
+/// Whoever goes on, the files are the same.
+#[test]
+fn i6_every_strict_device_takes_the_place_of_every_other() {
+    let folder = tempfile::tempdir().unwrap();
+    plate(folder.path(), 3);
+    let pipeline = Pipeline::from_toml(PIPELINES[0].1).unwrap();
+    let (expected, _) = run(folder.path(), &pipeline, &on("cpu:0"));
+    let mut pairs = Vec::new();
+    for lost in strict_faces().iter().filter(|face| *face != "cpu:0") {
+        // A backend that loses one device has only that one.
+        let backend = |face: &str| face.split(':').next().unwrap().to_owned();
+        for next in strict_faces() {
+            if backend(&next) != backend(lost) {
+                pairs.push((lost.clone(), next));
+            }
+        }
+    }
+    if pairs.is_empty() {
+        eprintln!("not tried: only the processor is here");
+    }
+    for (lost, next) in pairs {
+        let output = tempfile::tempdir_in(folder.path()).unwrap();
+        let input = Input::find(&folder.path().join("plate").to_string_lossy()).unwrap();
+        let job = Job::new(pipeline.clone(), folder.path(), input, output.path());
+        let registry = losing(&lost, 60);
+        let summary = job.run(&registry, &preferring_to(&lost, &next)).unwrap();
+        let changes = &summary.changes;
+        assert_eq!(changes.len(), 1, "{lost}: {changes:?}");
+        assert!(
+            changes[0].ends_with(&format!("{next} goes on")),
+            "{changes:?}"
+        );
+        assert!(files(output.path()) == expected, "{lost}, then {next}");
+    }
+}
+
+#[test]
+fn i6_nobody_takes_the_place_of_a_device_that_is_not_strict() {
+    let Some(face) = other() else {
+        eprintln!("not tried: only the processor is here");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    plate(folder.path(), 5);
+    let pipeline = Pipeline::from_toml(PIPELINES[0].1).unwrap();
+    let output = tempfile::tempdir_in(folder.path()).unwrap();
+    let input = Input::find(&folder.path().join("plate").to_string_lossy()).unwrap();
+    let job = Job::new(pipeline, folder.path(), input, output.path());
+    let mut settings = preferring(&face);
+    (settings.batch, settings.plan.depth) = (Some(1), Some(1));
+    let registry = changed(&face, 400, Caps::STRICT_MATH);
+    let summary = job.run(&registry, &settings).unwrap();
+    assert!(
+        summary.tally.ok > 0 && summary.tally.not_started > 0,
+        "{:?}",
+        summary.tally
+    );
+    let change = summary.changes.concat();
+    assert!(
+        change.contains("does not promise the same bits"),
+        "{change}"
+    );
+    // Nor are its results taken for those of another device.
+    let mut settings = on("cpu:0");
+    settings.resume = true;
+    let rest = job.run(super::registry(), &settings).unwrap();
+    assert_eq!((rest.tally.skipped, rest.tally.ok), (0, 5));
 }
 
 #[test]

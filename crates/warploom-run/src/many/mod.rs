@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom_core::{DeviceInfo, Registry};
+use warploom_core::{DeviceInfo, Registry, Status};
 use warploom_fleet::{
     Delivery, Fleet, FleetBuilder, FleetDevice, Outcome as Ending, Program, Record as Parcel,
     Rules, Schedule, Stopper,
@@ -117,7 +117,7 @@ impl Job {
             mut outcomes,
             open,
             recipe,
-        } = self.books(plan, settings, begun)?;
+        } = self.books((plan, &*registry.status()?), settings, begun)?;
         let labels: Vec<String> = chosen.iter().map(|(info, _)| info.id.to_string()).collect();
         let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
         let items = (open.len() * units(plan).len()) as u64;
@@ -222,7 +222,7 @@ impl Job {
     /// What there is to do, and the list of what is done.
     fn books(
         &self,
-        plan: &ExecutionPlan,
+        (plan, status): (&ExecutionPlan, &Status),
         settings: &Settings,
         begun: Instant,
     ) -> Result<Books, RunFailure> {
@@ -233,7 +233,8 @@ impl Job {
         let mut outcomes: Vec<Outcome> = vec![Outcome::NotStarted; tasks.len()];
         if settings.resume {
             let recorder = Arc::new(Recorder::new(begun, false, tasks.len()));
-            let course = self.course(plan, tasks.clone(), &constants, settings, &recorder);
+            let tasks = tasks.clone();
+            let course = self.course((plan, status), tasks, &constants, settings, &recorder);
             for number in done_before(&course, &journal) {
                 outcomes[number] = Outcome::Skipped;
             }

@@ -6,11 +6,11 @@ use warploom_core::{CheckedDevice, QueueClass, Space};
 use warploom_plan::plan::Pool;
 use warploom_sched::{Options, Payloads, Resource, Slots, Stage, StageGraph, plan};
 
-use super::{Parts, Schedule, Size, each, no_memory, piece, slowest, times};
+use super::{Parts, Schedule, Size, each, no_memory, piece, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
-use crate::script::Script;
+use crate::script::{Script, seconds};
 use crate::writing::Leaving;
 
 impl Parts<'_> {
@@ -29,18 +29,17 @@ impl Parts<'_> {
         let scripts = Arc::new(scripts);
         let own = kind(device, pool).ok_or_else(|| no_memory(&pool.memory))?;
         let common = shared(plan_of, pool, device, own, self.constants)?;
-        let items = agenda.items;
+        let (items, seconds) = (agenda.items, seconds(plan_of));
         let Size {
             depth,
             batch,
             stride,
-        } = Size::of(pool, plan_of.memory.depth, self.wishes, items);
+        } = Size::of(pool, seconds, self.wishes, items);
         let mut graph = StageGraph::new();
         let slots = Slots::Exactly(depth);
         let slot = Resource::new("slot", Space::Host, stride * batch).with_slots(slots);
         let slot = graph.resource(slot);
         let [read_time, write_time] = self.disk_times(batch);
-        let seconds = slowest(&scripts);
         let read = graph.stage(Stage::host("read").writes(slot).taking(read_time));
         let work = Stage::device("work", QueueClass::Compute).updates(slot);
         let work = graph.stage(work.taking(times(seconds[1], batch)));

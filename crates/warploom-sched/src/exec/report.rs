@@ -89,6 +89,8 @@ pub struct Summary {
     pub blocked: Duration,
     /// Events recorded, beside those that only measure.
     pub recorded: u64,
+    /// Stages of generations whose uses of slots the race detector looked at.
+    pub checked: u64,
     /// What each edge cost, by its id.
     pub edges: Vec<EdgeCount>,
     /// Every command, where they were asked for.

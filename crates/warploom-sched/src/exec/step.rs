@@ -118,6 +118,7 @@ impl<C: Crew> Pipeline<C> {
             races
                 .begin(stage, generation, needs, waits, wires.queue, &self.pool)
                 .map_err(Trouble::Race)?;
+            self.summary.checked += 1;
         }
         if self.options.log {
             let waits = wires.waits.iter();

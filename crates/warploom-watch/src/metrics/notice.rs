@@ -124,7 +124,7 @@ pub(super) fn runs(runs: &[Notice], families: &mut Families) {
     families.add(
         "warploom_run_bound_records_per_second",
         Kind::Gauge,
-        "Records per second that the model allows.",
+        "Records per second that the times of the stages allow.",
         of(|run| run.bound),
     );
     families.add(

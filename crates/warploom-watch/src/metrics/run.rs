@@ -122,7 +122,7 @@ fn whole<'r>(recording: &'r Recording, families: &mut Families, own: &dyn Fn() -
     families.add(
         "warploom_bound_records_per_second",
         Kind::Gauge,
-        "Records per second that the model allows.",
+        "Records per second that the times of the stages allow.",
         single(recording.bound()),
     );
 }

@@ -234,7 +234,7 @@ pub struct Edge {
     pub blocked: u64,
 }
 
-/// How fast the model says it could go.
+/// How fast it could go if every stage took as long as it took in the run and nothing else held it up.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Bound {
     /// Of which device.

@@ -86,7 +86,7 @@ fn rate(recording: &Recording) -> Option<String> {
         Some(bound) => {
             let share = rate / bound;
             let about = format!(
-                "{} of the {} the model allows",
+                "{} of the {} that the times of its stages allow",
                 percent(share),
                 digits(bound)
             );

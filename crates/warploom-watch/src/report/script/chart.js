@@ -133,7 +133,7 @@ const charts = (() => {
       });
       return { series, height };
     };
-    const on = add("Records per second", "records-per-second", curve, data.bound ? { name: "model:", value: data.bound } : null);
+    const on = add("Records per second", "records-per-second", curve, data.bound ? { name: "stages allow", value: data.bound } : null);
     if (lists.length > 1) {
       const key = make("span");
       for (const owner of owners) {
@@ -144,7 +144,7 @@ const charts = (() => {
       on.previousSibling.firstChild.after(key);
     }
     const mean = many / (wall / 1e9);
-    on.setAttribute("aria-label", "Throughput over time, " + digits(mean) + " records per second on average" + (data.bound ? ", the model allows " + digits(data.bound) : ""));
+    on.setAttribute("aria-label", "Throughput over time, " + digits(mean) + " records per second on average" + (data.bound ? ", the times of the stages allow " + digits(data.bound) : ""));
   }
 
   function counter(shown) {

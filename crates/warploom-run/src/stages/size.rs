@@ -1,0 +1,220 @@
+//! How many units are in flight: as many as pay and fit.
+
+use std::time::Duration;
+
+use warploom_core::{QueueClass, Space};
+use warploom_plan::ExecutionPlan;
+use warploom_plan::plan::Pool;
+use warploom_sched::{Options, Resource, Slots, Stage, StageGraph, plan};
+
+use super::{Wishes, times};
+use crate::script::{is_scriptable, seconds};
+
+/// Slots of memory that a disk and a thread hand to each other. Two would do if files always took as long
+/// as those before; a third bridges one that takes longer.
+pub(super) const AT_ONCE: u32 = 3;
+/// The most units of a generation, if nobody asks for more.
+const MOST: u64 = 32;
+/// The most generations in flight that the rate is asked about. More stages than this use no slot.
+const DEEPEST: u32 = 8;
+
+/// How many units a pool holds at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Size {
+    /// Generations in flight.
+    pub(crate) depth: u32,
+    /// Units of a generation.
+    pub(crate) batch: u64,
+    /// Bytes of a unit.
+    pub(crate) stride: u64,
+}
+
+impl Size {
+    /// As many generations as the scheduler finds that pay, for stages that take so long, and the pool's
+    /// budget allows. Small units go several at a time: handing over costs the same for each generation.
+    pub(crate) fn of(pool: &Pool, seconds: [f64; 3], wishes: &Wishes, items: u64) -> Self {
+        const ENOUGH: u64 = 1 << 20;
+        let stride = pool.slot.max(4).next_multiple_of(256);
+        let common = pool.shared + pool.loaded;
+        let budget = pool.budget.unwrap_or(u64::MAX).saturating_sub(common);
+        let room = budget / stride;
+        let most = u32::try_from(room).unwrap_or(u32::MAX).max(1);
+        let depth = match wishes.depth {
+            Some(depth) => depth.clamp(1, most),
+            None => paying(pool, seconds, most.min(DEEPEST)),
+        };
+        let items = items.max(1);
+        let wish = wishes.batch.unwrap_or_else(|| {
+            // A few generations there should be, or nothing overlaps.
+            let share = items.div_ceil(u64::from(AT_ONCE) * 2);
+            (ENOUGH / stride).clamp(1, MOST).min(share)
+        });
+        Self {
+            depth,
+            batch: wish.min(room / u64::from(depth)).clamp(1, items),
+            stride,
+        }
+    }
+
+    /// Bytes of the pool in all, with what all units share.
+    pub(crate) fn bytes(self, pool: &Pool) -> u64 {
+        let units = u64::from(self.depth) * self.batch;
+        self.stride * units + pool.shared + pool.loaded
+    }
+}
+
+/// The fewest slots that do not limit the rate, at most so many. Nobody knows how long files take: they
+/// are given as long as the longest stage, so that none of them can turn out to need a slot more. Where
+/// nobody knows anything, everything takes as long.
+fn paying(pool: &Pool, seconds: [f64; 3], most: u32) -> u32 {
+    let mut seconds = seconds.map(|seconds| times(seconds, 1));
+    if seconds == [Duration::ZERO; 3] {
+        seconds = [Duration::from_secs(1); 3];
+    }
+    let [up, work, down] = seconds;
+    let files = up.max(work).max(down);
+    let mut graph = StageGraph::new();
+    let slots = Slots::UpTo(most);
+    let resource = |name: &str, space: Space| Resource::new(name, space, 1);
+    let slot;
+    if pool.memory == "host" {
+        slot = graph.resource(resource("slot", Space::Host).with_slots(slots));
+        graph.stage(Stage::host("read").writes(slot).taking(files));
+        let work = Stage::device("work", QueueClass::Compute).taking(work.max(files));
+        graph.stage(work.updates(slot));
+        graph.stage(Stage::host("write").reads(slot).taking(files));
+    } else {
+        let images = graph.resource(resource("images", Space::Pinned));
+        slot = graph.resource(resource("slot", Space::Device).with_slots(slots));
+        let results = graph.resource(resource("results", Space::Pinned));
+        graph.stage(Stage::host("read").writes(images).taking(files));
+        let stage = |name, class, time| Stage::device(name, class).taking(time);
+        let up = stage("upload", QueueClass::Upload, up);
+        graph.stage(up.reads(images).writes(slot));
+        graph.stage(stage("work", QueueClass::Compute, work).updates(slot));
+        let down = stage("download", QueueClass::Download, down);
+        graph.stage(down.reads(slot).writes(results));
+        graph.stage(Stage::host("write").reads(results).taking(files));
+    }
+    // What cannot be planned here cannot be planned with bytes and payloads either, and is refused there.
+    plan(&graph, &Options::default()).map_or(1, |plan| plan.slots(slot))
+}
+
+/// Bytes that a run takes of a card's memory.
+pub(crate) fn footprint(
+    plan: &ExecutionPlan,
+    faces: &[String],
+    wishes: &Wishes,
+    items: u64,
+) -> u64 {
+    let own = plan
+        .memory
+        .pools
+        .iter()
+        .filter(|pool| faces.contains(&pool.device));
+    let is_scripted = is_scriptable(plan);
+    let seconds = seconds(plan);
+    let bytes = own.map(|pool| {
+        if is_scripted {
+            Size::of(pool, seconds, wishes, items).bytes(pool)
+        } else {
+            pool.total
+        }
+    });
+    bytes.sum()
+}
+
+/// Units of a generation on a card.
+#[cfg(all(feature = "fleet", target_os = "linux"))]
+pub(crate) fn generation(
+    plan: &ExecutionPlan,
+    faces: &[String],
+    wishes: &Wishes,
+    items: u64,
+) -> u64 {
+    if !is_scriptable(plan) {
+        return 1;
+    }
+    let seconds = seconds(plan);
+    let pools = plan.memory.pools.iter();
+    let own = pools.filter(|pool| faces.contains(&pool.device));
+    let sizes = own.map(|pool| Size::of(pool, seconds, wishes, items).batch);
+    sizes.max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pool(memory: &str, slot: u64, budget: Option<u64>) -> Pool {
+        Pool {
+            memory: memory.to_owned(),
+            device: "cpu:0".to_owned(),
+            budget,
+            slot,
+            bound: slot,
+            shared: 1000,
+            constants: Vec::new(),
+            loaded: 24,
+            total: slot + 1024,
+            fullest: None,
+            live: Vec::new(),
+            layout: Vec::new(),
+        }
+    }
+
+    const NO_WISHES: Wishes = Wishes {
+        depth: None,
+        batch: None,
+    };
+
+    #[test]
+    fn large_units_go_one_by_one_and_small_ones_together() {
+        let work = [0.0, 1e-3, 0.0];
+        let of = |memory, slot, items| {
+            let size = Size::of(&pool(memory, slot, None), work, &NO_WISHES, items);
+            (size.depth, size.batch)
+        };
+        assert_eq!(of("host", 1 << 24, 100), (3, 1));
+        assert_eq!(of("host", 1 << 14, 10_000), (3, 32));
+        assert_eq!(of("opencl.device", 1 << 14, 12).1, 2);
+    }
+
+    /// Two slots that three stages of equal length share let one of them stand idle.
+    #[test]
+    fn copies_as_long_as_work_get_a_slot_each() {
+        let slots = |seconds, budget| {
+            let pool = pool("cuda.device", 1 << 24, budget);
+            Size::of(&pool, seconds, &NO_WISHES, 1000).depth
+        };
+        assert!(slots([1e-3; 3], None) >= 3);
+        assert!(slots([1e-3, 2e-3, 1e-3], None) >= 2);
+        assert!(slots([1e-3, 2e-3, 1e-3], None) < slots([1e-3; 3], None));
+        // Nobody knows how long anything takes.
+        assert!(slots([0.0; 3], None) >= 3);
+        // What does not fit is not taken, however much it would pay.
+        assert_eq!(slots([1e-3; 3], Some((1 << 25) + 1024)), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn i1_what_is_taken_fits_the_budget(
+            slot in 1_u64..1 << 22,
+            room in 1_u64..200,
+            depth in proptest::option::of(1_u32..9),
+            batch in proptest::option::of(1_u64..100),
+            items in 1_u64..1000,
+            seconds in proptest::array::uniform3(0.0..1e-2),
+            is_host: bool,
+        ) {
+            let memory = if is_host { "host" } else { "cuda.device" };
+            // At least one unit fits: the plan saw to it.
+            let budget = 1024 + slot.max(4).next_multiple_of(256) * room;
+            let pool = pool(memory, slot, Some(budget));
+            let size = Size::of(&pool, seconds, &Wishes { depth, batch }, items);
+            prop_assert!(size.depth >= 1 && (1..=items).contains(&size.batch));
+            prop_assert!(size.bytes(&pool) <= budget, "{size:?} of {budget}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
@@ -11,7 +11,7 @@ use crate::process::{Task, Variables};
 use crate::project::Project;
 use crate::{detect, stand_ins};
 
-const EXAMPLES: &str = "warploom-examples";
+pub(crate) const EXAMPLES: &str = "warploom-examples";
 
 /// What is run, and what a person is told about it.
 const COURSE: &[(&str, &str)] = &[
@@ -24,7 +24,9 @@ const COURSE: &[(&str, &str)] = &[
     ),
 ];
 /// The one that leaves something to look at.
-const PLATE: &str = "07_plate";
+pub(crate) const PLATE: &str = "07_plate";
+/// How long all of it may take on two cores, once it is built.
+const LIMIT: Duration = Duration::from_mins(2);
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     let variables = stand_ins::quiet_runtime(project)?;
@@ -45,10 +47,14 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     }
     println!();
     if failed.is_empty() {
-        println!(
-            "All of it worked, in {:.1} s.",
-            start.elapsed().as_secs_f64()
-        );
+        let took = start.elapsed();
+        println!("All of it worked, in {:.1} s.", took.as_secs_f64());
+        if took > LIMIT {
+            let limit = LIMIT.as_secs();
+            println!(
+                "It should take less than {limit} s: is the machine busy with something else?"
+            );
+        }
         println!("Next: read `examples/`, or run `cargo xtask test`.");
         return Ok(ExitCode::SUCCESS);
     }

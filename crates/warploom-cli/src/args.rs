@@ -148,7 +148,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Leave out records that an earlier run has done, from the same pixels with the same steps,
-    /// on one device or several; however it ended: by Ctrl-C, a crash or a power cut. With the folder of
+    /// on one device or several; however it ended: by Ctrl-C, a crash or (on Linux) a power cut. With the folder of
     /// a run or of results, pipeline, input, results and several devices are those of that run, as far as
     /// nothing else is said.
     #[arg(long, value_name = "RUN", num_args = 0..=1)]
@@ -157,7 +157,7 @@ pub(crate) struct Run {
         reason = "a switch, and a folder behind it or not"
     )]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// Stop when a device is lost, instead of going on with another.
+    /// Stop when a device is lost, instead of going on with another that gives the same bits.
     #[arg(long)]
     pub(crate) no_failover: bool,
     /// Check every use of every slot of memory against all before it.

@@ -1,14 +1,21 @@
-//! Reports of runs, opened in a browser: they render, are silent, and can be steered.
+//! Reports of runs, opened in a browser: they render, are silent, and can be steered. One of them is of the
+//! demo's plate, which runs here.
 
 use anyhow::Result;
 
 use super::Session;
 use super::checks::Checks;
 use crate::artifacts::{Artifacts, Sort};
+use crate::demo;
 use crate::process::Task;
 
 pub(super) fn stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     let project = session.project;
+    let built = Artifacts::build(project, ["--all-targets"])?;
+    let folder = project.target.join("report");
+    let plate = folder.join("plate");
+    let program = built.program(demo::EXAMPLES, Sort::Bin, demo::PLATE)?;
+    let is_run = checks.run(&Task::new(project, program).args([&plate]))?;
     let Some(browser) = &session.parts.browser.found else {
         let why = "Chromium is not installed (`cargo xtask setup` gets it where it may)";
         if session.ci {
@@ -18,10 +25,12 @@ pub(super) fn stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
         }
         return Ok(());
     };
-    let built = Artifacts::build(project, ["--all-targets"])?;
     let program = built.program("warploom-watch", Sort::Example, "browser")?;
-    let folder = project.target.join("report");
-    checks.run(&Task::new(project, program).args([browser, &folder]))?;
+    let mut task = Task::new(project, program).args([browser, &folder]);
+    if is_run {
+        task = task.args([plate.join("cpu-0/report.html")]);
+    }
+    checks.run(&task)?;
     println!("pages and pictures of them: {}", folder.display());
     Ok(())
 }

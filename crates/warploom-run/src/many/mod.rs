@@ -252,7 +252,7 @@ impl Job {
             journal,
             outcomes,
             open,
-            recipe: recipe::fingerprint(plan, &constants.prints),
+            recipe: recipe::fingerprint(plan, &constants.prints, status),
         })
     }
 

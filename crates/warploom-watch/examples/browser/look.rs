@@ -1,5 +1,7 @@
 //! What is to be seen on a page: places, colours, contrast.
 
+use std::path::Path;
+
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
@@ -43,24 +45,30 @@ pub(crate) fn lightness(colours: &[[u8; 3]]) -> f64 {
 
 /// In each lane of the drawing there are pixels in the colours of stages.
 pub(crate) fn lanes_are_busy(browser: &mut Chromium, shot: &Pixels) -> Result<(), Failed> {
-    let [x, y, width, height] = place_of(browser, "#gantt")?;
+    let [_, _, _, height] = place_of(browser, "#gantt")?;
     // Nine lanes of 22 pixels under an axis and three headings.
     assert!(
         height >= 26 + 9 * 22 + 3 * 22,
         "the drawing is {height} high"
     );
-    let mut busy = 0;
-    for row in (y + 30..y + height).step_by(11) {
+    let busy = coloured(browser, shot)?;
+    let busy = busy.iter().filter(|share| **share > 0.25).count();
+    assert!(busy >= 9, "{busy} rows of pixels are coloured");
+    Ok(())
+}
+
+/// The share of pixels in the colours of stages, of rows of pixels of which each lane has two.
+pub(crate) fn coloured(browser: &mut Chromium, shot: &Pixels) -> Result<Vec<f64>, Failed> {
+    let [x, y, width, height] = place_of(browser, "#gantt")?;
+    let rows = (y + 30..y + height).step_by(11).map(|row| {
         let line = shot.part([x + 150, row, width - 160, 1]);
         let is_coloured = |colour: &&[u8; 3]| {
             let (low, high) = (colour.iter().min(), colour.iter().max());
             low.zip(high).is_some_and(|(low, high)| high - low > 60)
         };
-        let coloured = line.iter().filter(is_coloured).count();
-        busy += usize::from(coloured * 4 > line.len());
-    }
-    assert!(busy >= 9, "{busy} rows of pixels are coloured");
-    Ok(())
+        line.iter().filter(is_coloured).count() as f64 / line.len().max(1) as f64
+    });
+    Ok(rows.collect())
 }
 
 /// Text has the contrast that WCAG AA asks for, wherever the page has text of its own.
@@ -88,3 +96,16 @@ pub(crate) fn readable(browser: &mut Chromium) -> Result<(), Failed> {
     );
     Ok(())
 }
+
+/// The whole page as a picture, kept under this name.
+pub(crate) fn shot(folder: &Path, browser: &mut Chromium, name: &str) -> Result<Pixels, Failed> {
+    let height = number(&browser.value("document.documentElement.scrollHeight")?);
+    let metrics =
+        json!({ "width": 1280, "height": height, "deviceScaleFactor": 1, "mobile": false });
+    browser.ask("Emulation.setDeviceMetricsOverride", &metrics)?;
+    browser.frame()?;
+    browser.picture(&folder.join(format!("{name}.png")))
+}
+
+/// Has every image that has something to show shown it?
+pub(crate) const IMAGES_ARE_WHOLE: &str = "[...document.images].every((image) => !image.src || (image.complete && image.naturalWidth > 0))";

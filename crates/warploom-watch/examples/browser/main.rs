@@ -1,19 +1,23 @@
-//! Reports, opened in a browser: `browser CHROMIUM FOLDER` checks them and leaves pages and pictures
-//! in the folder. `cargo xtask test --only report` does it with the Chromium it finds.
+//! Reports, opened in a browser: `browser CHROMIUM FOLDER [REPORT...]` checks made-up ones, and those of
+//! real runs that are named, and leaves pages and pictures in the folder. `cargo xtask test --only report`
+//! does it with the Chromium it finds.
 
 mod chromium;
 mod fleet;
 mod look;
 mod nuclei;
+mod real;
 mod sample;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use chromium::Chromium;
 use libtest_mimic::{Arguments, Failed, Trial};
-use look::{lanes_are_busy, lightness, number, place_of, readable, variety};
+use look::{
+    IMAGES_ARE_WHOLE, lanes_are_busy, lightness, number, place_of, readable, shot, variety,
+};
 use serde_json::json;
 use warploom_watch::{Recording, report, trace};
 
@@ -28,9 +32,12 @@ type Case = fn(&Place) -> Result<(), Failed>;
 
 fn main() -> ExitCode {
     let words: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [program, folder] = words.as_slice() else {
+    let [program, folder, reports @ ..] = words.as_slice() else {
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "usage: browser CHROMIUM FOLDER");
+        let _ = writeln!(
+            std::io::stderr(),
+            "usage: browser CHROMIUM FOLDER [REPORT...]"
+        );
         return ExitCode::from(2);
     };
     let place = Arc::new(Place {
@@ -49,15 +56,21 @@ fn main() -> ExitCode {
         ("report_of_several_devices_has_lanes_for_each", several),
         ("report_of_nothing_is_a_page", empty),
     ];
-    let trials = cases.map(|(name, case)| {
+    let made_up = cases.map(|(name, case)| {
         let place = Arc::clone(&place);
         Trial::test(name, move || case(&place))
     });
+    let real = reports.iter().map(|file| {
+        let (place, file) = (Arc::clone(&place), file.clone());
+        let name = format!("report_of_a_run_is_drawn {}", file.display());
+        Trial::test(name, move || real::run(&place, &file))
+    });
+    let trials: Vec<Trial> = made_up.into_iter().chain(real).collect();
     let arguments = Arguments {
         test_threads: Some(1),
         ..Arguments::default()
     };
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// Writes a report and opens it.
@@ -70,8 +83,13 @@ fn opened(
     std::fs::create_dir_all(&place.folder)?;
     let file = place.folder.join(format!("{name}.html"));
     std::fs::write(&file, report(recording))?;
+    browsed(place, &file, scheme)
+}
+
+/// Opens a report, and waits for its script.
+fn browsed(place: &Place, file: &Path, scheme: &str) -> Result<Chromium, Failed> {
     let mut browser = Chromium::start(&place.program)?;
-    browser.open(&file, [1280, 900], scheme)?;
+    browser.open(file, [1280, 900], scheme)?;
     let ready = browser.value("document.documentElement.dataset.ready ?? null")?;
     if ready.is_null() {
         return Err(format!("the script did not end: {:?}", browser.complaints()).into());
@@ -92,12 +110,7 @@ fn renders(place: &Place, scheme: &str) -> Result<(), Failed> {
     let flaws = recording.flaws();
     assert!(flaws.is_empty(), "{flaws:?}");
     let mut browser = opened(place, scheme, &recording, scheme)?;
-    let height = number(&browser.value("document.documentElement.scrollHeight")?);
-    let metrics =
-        json!({ "width": 1280, "height": height, "deviceScaleFactor": 1, "mobile": false });
-    browser.ask("Emulation.setDeviceMetricsOverride", &metrics)?;
-    browser.frame()?;
-    let shot = browser.picture(&place.folder.join(format!("{scheme}.png")))?;
+    let shot = shot(&place.folder, &mut browser, scheme)?;
     let corner = lightness(&shot.part([2, 2, 10, 10]));
     let expected = if scheme == "dark" {
         corner < 60.0
@@ -116,8 +129,7 @@ fn renders(place: &Place, scheme: &str) -> Result<(), Failed> {
     lanes_are_busy(&mut browser, &shot)?;
     let pictures = number(&browser.value("document.querySelectorAll('.pair img').length")?);
     assert!((pictures - 8.0).abs() < 0.1, "{pictures} pictures");
-    let whole = "[...document.images].every((image) => !image.src || (image.complete && image.naturalWidth > 0))";
-    assert_eq!(browser.value(whole)?, true);
+    assert_eq!(browser.value(IMAGES_ARE_WHOLE)?, true);
     let (before, after) = (".pair img", ".pair img + img");
     let before = shot.part(place_of(&mut browser, before)?);
     let after = shot.part(place_of(&mut browser, after)?);

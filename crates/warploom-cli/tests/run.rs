@@ -13,12 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use plate::{Bench, PIPELINE, npy};
-
-fn outcome<'a>(answer: &'a Value, record: &str) -> &'a Value {
-    let records = answer["records"].as_array().unwrap();
-    records.iter().find(|one| one["record"] == record).unwrap()
-}
+use plate::{Bench, PIPELINE};
 
 #[test]
 fn every_image_of_a_folder_has_its_results() {
@@ -100,49 +95,6 @@ fn what_is_done_is_left_out_and_what_changed_is_not() {
     assert_eq!(tally(&["-o", "out", "--resume"]), (9, 0));
     // Without being asked, nothing is left out.
     assert_eq!(tally(&["-o", "out"]), (9, 0));
-}
-
-#[test]
-fn bad_records_fail_and_the_others_are_written() {
-    let bench = Bench::new(100);
-    let cut = fs::read(bench.input(7)).unwrap();
-    fs::write(bench.input(7), &cut[..cut.len() - 9]).unwrap();
-    npy(&bench.input(23), "<f8", "64, 48", &vec![1.0; 64 * 48]);
-    npy(&bench.input(24), "<u2", "48, 64", &vec![1_u16; 64 * 48]);
-    fs::write(bench.input(50), "no image at all").unwrap();
-    // Where a result should go there is something that cannot be replaced.
-    fs::create_dir_all(bench.path("out/s099/measured.csv/full")).unwrap();
-    let (code, answer) = bench.told(&["-o", "out"]);
-    assert_eq!(code, 3);
-    let tally = &answer["tally"];
-    let failed = tally["failed"].as_u64().unwrap();
-    assert_eq!(tally["ok"].as_u64().unwrap() + failed, 100, "{tally}");
-    for number in [7, 23, 24, 50, 99] {
-        let one = outcome(&answer, &format!("s{number:03}"));
-        assert_eq!(one["outcome"], "failed", "{one}");
-        assert!(one["code"].as_str().unwrap().starts_with("WL"), "{one}");
-        assert!(one["reason"].as_str().unwrap().len() > 10, "{one}");
-        assert!(!bench.path(&format!("out/s{number:03}/spots.tif")).exists());
-    }
-    let reason = outcome(&answer, "s023")["reason"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(
-        reason,
-        "it is 64x48 f64, and this run was planned for 64x48 u16"
-    );
-    assert_eq!(
-        bench.results("out").len() as u64,
-        2 * tally["ok"].as_u64().unwrap()
-    );
-    // Mended, only those are done.
-    for number in [7, 23, 24, 50] {
-        bench.image(number, number);
-    }
-    fs::remove_dir_all(bench.path("out/s099")).unwrap();
-    let (code, answer) = bench.told(&["-o", "out", "--resume"]);
-    assert_eq!((code, answer["tally"]["ok"].as_u64()), (0, Some(failed)));
 }
 
 #[test]
@@ -321,12 +273,51 @@ fn a_trace_has_a_track_for_every_queue() {
     let trace: Value =
         serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    for stage in ["read", "work", "write"] {
-        let own = events
+    let phase = |of: &'static str| events.iter().filter(move |event| event["ph"] == of);
+    let named = phase("M").filter(|event| event["name"] == "thread_name");
+    let tracks: Vec<(&Value, &str)> = named
+        .map(|event| (&event["tid"], event["args"]["name"].as_str().unwrap()))
+        .collect();
+    for (stage, track, clock) in [
+        ("read", "thread read", "host"),
+        ("work", "queue ", "device"),
+        ("write", "thread write", "host"),
+    ] {
+        let own: Vec<&Value> = phase("X").filter(|one| one["name"] == stage).collect();
+        assert_eq!(own.len(), 12, "{stage}");
+        let (tid, _) = tracks
             .iter()
-            .filter(|event| event["name"] == stage && event["ph"] == "X");
-        assert_eq!(own.count(), 12, "{stage}");
+            .find(|(_, name)| name.starts_with(track))
+            .unwrap_or_else(|| panic!("{stage} has no track: {tracks:?}"));
+        for event in own {
+            assert_eq!((&event["tid"], &event["cat"]), (*tid, &Value::from(clock)));
+        }
     }
+    let samples = |name: &'static str| {
+        let own = phase("C").filter(move |event| event["name"] == name);
+        own.map(|event| event["args"]["value"].as_f64().unwrap())
+            .collect::<Vec<f64>>()
+    };
+    assert!(samples("memory (bytes)").iter().any(|bytes| *bytes > 0.0));
+    // Every image is counted when it is read and when it is written.
+    let flight = samples("units in flight");
+    assert_eq!((flight.len(), flight.last()), (24, Some(&0.0)));
+    assert!(flight.iter().all(|units| (0.0..=3.0).contains(units)));
+}
+
+/// What a debug build always does, an optimised one does when it is asked.
+#[test]
+fn races_are_looked_for_when_asked() {
+    let bench = Bench::new(5);
+    let checked = |args: &[&str]| {
+        let (code, answer) = bench.told(&[args, &["--batch", "1"]].concat());
+        assert_eq!(code, 0, "{answer}");
+        answer["races_checked"].as_u64().unwrap()
+    };
+    // Three stages of five generations.
+    assert_eq!(checked(&["-o", "asked", "--check-races"]), 15);
+    let silent = if cfg!(debug_assertions) { 15 } else { 0 };
+    assert_eq!(checked(&["-o", "silent"]), silent);
 }
 
 #[cfg(unix)]
@@ -351,53 +342,4 @@ fn two_runs_do_not_share_a_folder_of_results() {
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("WL0843"), "{stderr}");
     assert!(first.wait().unwrap().success());
-}
-
-/// A disk of so many kilobytes, which only this command sees; `None` where the system does not allow it.
-#[cfg(target_os = "linux")]
-fn on_small_disk(bench: &Bench, kilobytes: u32, args: &str) -> Option<(i32, String)> {
-    let program = env!("CARGO_BIN_EXE_warploom");
-    let script = format!(
-        "mount -t tmpfs -o size={kilobytes}k none small || exit 99; \
-         {program} run spots.toml -i images -o small/out {args}; code=$?; \
-         cp -r small/out kept; exit $code"
-    );
-    fs::create_dir_all(bench.path("small")).unwrap();
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", &script]);
-    command
-        .env("WARPLOOM_CPU_ONLY", "1")
-        .current_dir(bench.folder.path());
-    let output = command.output().ok()?;
-    let code = output
-        .status
-        .code()
-        .filter(|code| ![1, 99].contains(code))?;
-    Some((code, String::from_utf8(output.stdout).unwrap()))
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_fails_the_records_that_do_not_fit() {
-    let bench = Bench::new(40);
-    let Some((code, stdout)) = on_small_disk(&bench, 300, "--json -q") else {
-        eprintln!("not tried: no file system can be mounted here");
-        return;
-    };
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(code, 3, "{answer}");
-    let count = |of: &str| answer["tally"][of].as_u64().unwrap();
-    assert!(
-        count("ok") > 3 && count("failed") > 3,
-        "{}",
-        answer["tally"]
-    );
-    assert_eq!(count("ok") + count("failed"), 40);
-    assert_eq!(bench.run(&["-o", "whole", "-q"]).0, 0);
-    let whole = bench.results("whole");
-    let kept = bench.results("kept");
-    assert_eq!(kept.len() as u64, 2 * count("ok"));
-    for (path, bytes) in kept {
-        assert!(whole[&path] == bytes, "{}", path.display());
-    }
 }

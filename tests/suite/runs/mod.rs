@@ -264,8 +264,10 @@ fn delays_of_a_driver_change_no_byte() {
 fn eight_runs_give_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     plate(folder.path(), 2);
-    let pipeline = Pipeline::from_toml(PIPELINES[0].1).unwrap();
-    for (face, _) in faces() {
+    for (face, is_strict) in faces() {
+        // Drivers that are not strict take long to compile what has many kernels, every time.
+        let (_, text) = PIPELINES[if is_strict { 0 } else { 2 }];
+        let pipeline = Pipeline::from_toml(text).unwrap();
         let (first, _) = run(folder.path(), &pipeline, &on(&face));
         for _ in 1..8 {
             assert!(

@@ -10,7 +10,7 @@ mod plate;
 use std::fs;
 use std::process::Command;
 
-use rstest::rstest;
+use rstest::{Context, rstest};
 use serde_json::Value;
 use warploom::io::{Header, Sync, write_image};
 use warploom::{DType, Shape};
@@ -53,10 +53,7 @@ fn obstructed(bench: &Bench) {
 #[case::unreadable_file(unreadable)]
 #[case::wrong_dtype(other_numbers)]
 #[case::no_place_for_its_results(obstructed)]
-fn one_bad_record_of_a_hundred_fails_alone(
-    #[case] spoil: fn(&Bench),
-    #[context] context: rstest::Context,
-) {
+fn one_bad_record_of_a_hundred_fails_alone(#[case] spoil: fn(&Bench), #[context] context: Context) {
     let bench = Bench::new(100);
     spoil(&bench);
     let (code, answer) = bench.told(&["-o", "out"]);

@@ -123,12 +123,12 @@ fn differing<T>(some: &[T], others: &[T], alike: impl Fn(&T, &T) -> bool) -> usi
 
 /// Are the numbers of two rows the same, but for the last digits?
 fn is_close(one: &str, other: &str) -> bool {
-    let fields = one.split(',').zip(other.split(','));
+    let mut fields = one.split(',').zip(other.split(','));
     let close = |(one, other): (&str, &str)| match (one.parse::<f64>(), other.parse::<f64>()) {
         (Ok(one), Ok(other)) => (one - other).abs() <= 1e-4 * one.abs().max(1.0),
         _ => one == other,
     };
-    one.split(',').count() == other.split(',').count() && fields.map(close).all(|close| close)
+    one.split(',').count() == other.split(',').count() && fields.all(close)
 }
 
 /// Nuclei of different sizes and brightness on uneven light, with the noise of a camera.

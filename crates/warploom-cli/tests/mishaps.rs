@@ -109,7 +109,7 @@ fn a_record_without_room_for_its_results_fails_alone() {
     fs::write(bench.path("spots.toml"), pipeline).unwrap();
     for number in 0..100 {
         let bright = |at: u32| match number {
-            7 => at % 2 == 0 && at / 256 % 2 == 0,
+            7 => at.is_multiple_of(2) && (at / 256).is_multiple_of(2),
             _ => at % 256 < 9,
         };
         let pixels: Vec<u16> = (0..256 * 256)

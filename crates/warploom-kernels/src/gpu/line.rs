@@ -139,7 +139,7 @@ pub(super) fn wide_number(args: Args, tuning: &Tuning, value: f64) -> Args {
 }
 
 /// Steps of one round in [`for_long`].
-const STEPS: i32 = 16;
+pub(super) const LONG: u64 = 16;
 
 /// Runs `body` for whole numbers from `from` up to `to`, several in each round of a loop: a
 /// software Vulkan driver ends every item's loops after 65,535 rounds.
@@ -154,8 +154,9 @@ pub(super) fn for_long<'k>(
         k.for_(from, to, body);
         return;
     }
-    k.for_by(from, to, int(k, STEPS), |first| {
-        for step in 0..STEPS {
+    let steps = i32::try_from(LONG).expect("few");
+    k.for_by(from, to, int(k, steps), |first| {
+        for step in 0..steps {
             let at = k.let_(first + step);
             k.if_(at.lt(to), || body(at));
         }

@@ -65,6 +65,10 @@ fn steps(flow: &Flow, node: &Node) -> usize {
                 .len()
         }
         Prim::Taps(taps) => taps.weights.radius(),
+        Prim::Statistics { .. } => {
+            let rounds = objects::statistics::rounds(flow.kind(node.inputs[0]).dims());
+            usize::try_from(rounds).unwrap_or(usize::MAX)
+        }
         _ => 0,
     }
 }

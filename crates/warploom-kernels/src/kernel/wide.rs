@@ -3,6 +3,9 @@
 //! classic error-free transformations, which need arithmetic as written. WGSL cannot ask for that,
 //! and drivers do simplify `(a + b) - a` (Mesa's do); so every result that must stay rounded is
 //! combined with a zero that only the launch knows, which no compiler sees through.
+//!
+//! None of the functions returns early: Mesa makes a loop of a function that does, which is gone through
+//! once, and its software driver leaves all loops of an item after 65,535 rounds without a word.
 
 use crate::expr::{Bin, Ty, Un};
 
@@ -30,32 +33,30 @@ fn wd_prod(a: f32, b: f32) -> vec2<f32> {
 fn wd_fin(a: f32) -> bool { return (bitcast<u32>(a) & 0x7f800000u) != 0x7f800000u; }
 fn wd_add(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   let s = wd_two(a.x, b.x);
-  if (!wd_fin(s.x)) { return vec2<f32>(s.x, 0f); }
   let t = wd_two(a.y, b.y);
   let u = wd_quick(s.x, s.y + t.x);
-  return wd_quick(u.x, u.y + t.y);
+  return select(vec2<f32>(s.x, 0f), wd_quick(u.x, u.y + t.y), wd_fin(s.x));
 }
 fn wd_neg(a: vec2<f32>) -> vec2<f32> { return -a; }
 fn wd_sub(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return wd_add(a, -b); }
 fn wd_mul(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   let p = wd_prod(a.x, b.x);
-  if (!wd_fin(p.x) || !wd_fin(p.y)) { return vec2<f32>(a.x * b.x, 0f); }
-  return wd_quick(p.x, p.y + (a.x * b.y + a.y * b.x));
+  let q = wd_quick(p.x, p.y + (a.x * b.y + a.y * b.x));
+  return select(vec2<f32>(a.x * b.x, 0f), q, wd_fin(p.x) & wd_fin(p.y));
 }
 fn wd_div(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   let q = a.x / b.x;
-  if (!wd_fin(q) || q == 0f) { return vec2<f32>(q, 0f); }
   let r = wd_sub(a, wd_mul(b, vec2<f32>(q, 0f)));
   let q2 = r.x / b.x;
   let r2 = wd_sub(r, wd_mul(b, vec2<f32>(q2, 0f)));
   let s = wd_quick(q, q2);
-  return wd_add(s, vec2<f32>(r2.x / b.x, 0f));
+  let whole = wd_add(s, vec2<f32>(r2.x / b.x, 0f));
+  return select(whole, vec2<f32>(q, 0f), !wd_fin(q) | (q == 0f));
 }
 fn wd_sqrt(a: vec2<f32>) -> vec2<f32> {
   let r = sqrt(a.x);
-  if (!wd_fin(r) || r == 0f) { return vec2<f32>(r, 0f); }
   let e = wd_sub(a, wd_prod(r, r));
-  return wd_quick(r, e.x / (2f * r));
+  return select(wd_quick(r, e.x / (2f * r)), vec2<f32>(r, 0f), !wd_fin(r) | (r == 0f));
 }
 fn wd_lt(a: vec2<f32>, b: vec2<f32>) -> bool { return a.x < b.x || (a.x == b.x && a.y < b.y); }
 fn wd_le(a: vec2<f32>, b: vec2<f32>) -> bool { return a.x < b.x || (a.x == b.x && a.y <= b.y); }
@@ -65,8 +66,7 @@ fn wd_max(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return select(a, b, wd_lt(a
 fn wd_abs(a: vec2<f32>) -> vec2<f32> { return select(a, -a, a.x < 0f); }
 fn wd_floor(a: vec2<f32>) -> vec2<f32> {
   let h = floor(a.x);
-  if (h != a.x) { return vec2<f32>(h, 0f); }
-  return wd_quick(h, floor(a.y));
+  return select(wd_quick(h, floor(a.y)), vec2<f32>(h, 0f), h != a.x);
 }
 fn wd_ceil(a: vec2<f32>) -> vec2<f32> { return -wd_floor(-a); }
 fn wd_round(a: vec2<f32>) -> vec2<f32> {

@@ -11,7 +11,7 @@ use crate::flow::{Flow, Node, Number};
 use crate::kernel::{Access, Buf, Builder};
 
 use super::super::launch::{Args, LaunchArg, Plan};
-use super::super::line::{each, for_long, group, int, launch, launch_each, wide, word};
+use super::super::line::{LONG, each, for_long, group, int, launch, launch_each, wide, word};
 use super::super::tuning::Tuning;
 use super::ranks;
 use super::slots::Slots;
@@ -23,6 +23,11 @@ use super::walk::{
 const ROWS: u64 = 256;
 /// Memory for the sums of bands that are gone over together.
 const MEMORY: u64 = 64 << 20;
+
+/// Rounds of the loops in which an item goes over a band, where [`for_long`] shortens them.
+pub(in super::super) fn rounds([nz, ny, nx]: [u64; 3]) -> u64 {
+    (nz * ny).min(ROWS) * (nx.div_ceil(LONG) + 1)
+}
 
 /// What all launches share.
 struct Measure<'a> {

@@ -5,8 +5,6 @@ import math
 #: The libraries that run on the processor.
 LIBRARIES = ("opencv", "scipy", "skimage")
 CHAINS = ("chain5", "chain5_cheap")
-#: The chain that is bound by what it moves.
-MOVED = "chain5_cheap"
 #: Where even the best library leaves nearly all of the memory's speed unused.
 OPEN_GROUND = 0.02
 
@@ -89,9 +87,7 @@ def bars(rows, limits):
     # Chains.
     for row in (row for row in rows if row["work"] in CHAINS):
         name = f"{row['work']} {row['size']}"
-        # A power takes longer to compute than its pixel to move, so memory is no measure of that
-        # chain; its share of the limit is in its row.
-        for device, share in (("cpu:0", 0.7), ("opencl:0", 0.6)) if row["work"] == MOVED else ():
+        for device, share in (("cpu:0", 0.7), ("opencl:0", 0.6)):
             seconds = row["seconds"].get(device)
             add(f"{device}, {name}: share of the copy speed", seconds and row["bound"] / seconds, share)
         add(f"opencl, {name} against cle", ratio(row, "opencl:0", "cle"), 10.0)

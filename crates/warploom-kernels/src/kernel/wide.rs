@@ -4,8 +4,7 @@
 //! and drivers do simplify `(a + b) - a` (Mesa's do); so every result that must stay rounded is
 //! combined with a zero that only the launch knows, which no compiler sees through.
 //!
-//! None of the functions returns early: Mesa makes a loop of a function that does, which is gone through
-//! once, and its software driver leaves all loops of an item after 65,535 rounds without a word.
+//! None of the functions returns early: items of a group would part ways over a pixel that is infinite.
 
 use crate::expr::{Bin, Ty, Un};
 

@@ -45,12 +45,6 @@ fn masks([nz, ny, nx]: [u64; 3]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Labels that have no place in a table are sorted by one group, in loops that are too long for a
-/// software Vulkan driver when the image is larger.
-fn fits(dims: [u64; 3], greatest: u32) -> bool {
-    greatest < 1 << 18 || dims.iter().product::<u64>() < 10_000
-}
-
 /// Labels on those masks: by blocks, with gaps, some of them large.
 fn labels(dims: [u64; 3], greatest: u32) -> Vec<Vec<u32>> {
     let [_, ny, nx] = dims;
@@ -88,7 +82,7 @@ fn components() {
 fn on_labels(prims: &[Prim], greatest: &[u32]) -> Vec<Case> {
     let mut cases = Vec::new();
     for dims in SHAPES {
-        for greatest in greatest.iter().filter(|g| fits(dims, **g)) {
+        for greatest in greatest {
             for labels in labels(dims, *greatest) {
                 for prim in prims {
                     let like = image(DType::U32, dims);
@@ -144,9 +138,6 @@ fn tables() {
     for dims in SHAPES {
         let columns = if dims[0] > 1 { 16 } else { 13 };
         for (at, greatest) in [1000, u32::MAX].into_iter().enumerate() {
-            if !fits(dims, greatest) {
-                continue;
-            }
             for labels in labels(dims, greatest) {
                 let dtype = [DType::F32, DType::U16][at];
                 let (like, measured) = (image(DType::U32, dims), image(dtype, dims));

@@ -7,7 +7,7 @@ mod walk;
 use warploom_core::DType;
 
 use crate::expr::{Ex, Ty};
-use crate::flow::{Flow, Node, Number, ValueId};
+use crate::flow::{Flow, Node, Number};
 use crate::kernel::{Access, Builder};
 
 use super::launch::{Args, LaunchArg, Plan};
@@ -169,19 +169,16 @@ fn ranks(plan: &mut Plan, slots: &Slots, tuning: &Tuning) -> (LaunchArg, (Launch
     (names, total)
 }
 
-pub(super) fn relabel(flow: &Flow, node: &Node, tuning: &Tuning) -> Plan {
-    let mut plan = Plan::default();
-    let (labels, out): (ValueId, ValueId) = (node.inputs[0], node.outputs[0]);
-    let slots = Slots::new(&mut plan, flow, labels, tuning);
-    let (names, _) = ranks(&mut plan, &slots, tuning);
+/// Writes for every pixel what its label's slot has in a table.
+fn renamed(plan: &mut Plan, slots: &Slots, tuning: &Tuning, names: LaunchArg, out: LaunchArg) {
     let k = Builder::new();
     let from = k.buffer("labels", DType::U32, Access::Read);
     let to = k.buffer("out", DType::U32, Access::Write);
     let table = k.buffer("names", DType::U32, Access::Read);
     let count = k.scalar("count", Ty::I32);
     let args = Args::new()
-        .value(labels)
-        .value(out)
+        .value(slots.labels)
+        .buffer(out)
         .buffer(names)
         .count(slots.count);
     let (finder, args) = slots.finder(&k, args);
@@ -189,6 +186,14 @@ pub(super) fn relabel(flow: &Flow, node: &Node, tuning: &Tuning) -> Plan {
         k.load(table, slot)
     });
     let def = k.finish("wl_relabel", tuning.line());
-    slots.launch_shares(&mut plan, tuning, def, args);
+    slots.launch_shares(plan, tuning, def, args);
+}
+
+pub(super) fn relabel(flow: &Flow, node: &Node, tuning: &Tuning) -> Plan {
+    let mut plan = Plan::default();
+    let slots = Slots::new(&mut plan, flow, node.inputs[0], tuning);
+    let (names, _) = ranks(&mut plan, &slots, tuning);
+    let out = LaunchArg::Value(node.outputs[0]);
+    renamed(&mut plan, &slots, tuning, names, out);
     plan
 }

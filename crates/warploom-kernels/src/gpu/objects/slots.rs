@@ -1,17 +1,18 @@
 //! A slot for every label of an image, in the order of the labels.
 //!
 //! As long as no label is greater than there is room for in a table, a label is its own slot. An
-//! image with greater ones has its labels sorted by one group, and a slot is found by halving.
+//! image with greater ones has its labels sorted, and a slot is found by halving.
 
 use warploom_core::DType;
 
 use crate::expr::{Ex, Ty};
-use crate::flow::{Flow, ValueId};
+use crate::flow::{Flow, Number, ValueId};
 use crate::kernel::{Access, Buf, Builder};
 
 use super::super::fill;
 use super::super::launch::{Args, LaunchArg, Plan};
-use super::super::line::{for_long, int, lane, launch, meet, word};
+use super::super::line::{int, launch, word};
+use super::super::scan::{self, Holes};
 use super::super::tuning::Tuning;
 
 /// The least room in tables, so that small images may have large labels.
@@ -96,77 +97,123 @@ impl Slots {
         self.launch_shares(plan, tuning, def, args);
     }
 
-    /// Sorts labels in one group, by merging longer and longer stretches, and keeps one of each.
-    /// Loops have no rounds when labels have places in a table.
+    /// Sorts labels by merging longer and longer stretches, a launch for each length, and keeps one of
+    /// each. Nothing is done where labels have places in a table.
     fn sort(&self, plan: &mut Plan, tuning: &Tuning) {
-        let copy = plan.scratch(self.count * 4);
+        let other = plan.scratch(self.count * 4);
+        let lengths = std::iter::successors(Some(1_u64), |length| Some(length * 2));
+        let lengths: Vec<u64> = lengths.take_while(|n| *n < self.count).collect();
+        // Every merging goes from one to the other; the last leaves them where the choice takes them from.
+        let place = |left: usize| [other, self.sorted][left % 2];
+        self.take(plan, tuning, place(lengths.len()));
+        for (at, &length) in lengths.iter().enumerate() {
+            let left = lengths.len() - at;
+            self.merge(plan, tuning, [place(left), place(left - 1)], length);
+        }
+        let passes = ["wl_count_labels", "wl_choose_labels"];
+        let (sums, last) = scan::plan(plan, tuning, self.count, passes, |k, args| {
+            let from = k.buffer("other", DType::U32, Access::Read);
+            let to = k.buffer("sorted", DType::U32, Access::ReadWrite);
+            let args = args.buffer(other).buffer(self.sorted);
+            let (count, args) = self.unsorted(k, args);
+            let holes = Holes {
+                limit: count,
+                // The first of each, but for what is no label.
+                number: Box::new(move |i| {
+                    let label = k.load(from, i);
+                    let before = k.var(word(k, 0));
+                    k.if_(i.gt(0), || k.set(before, k.load(from, i - 1)));
+                    let is_first = label.is_not(k.get(before));
+                    k.let_(is_first.select(word(k, 1), word(k, 0)))
+                }),
+                put: Box::new(move |i, before: Ex<'_>, number| {
+                    k.if_(number.is_not(0), || {
+                        k.store(to, before.cast(Ty::I32), k.load(from, i));
+                    });
+                }),
+            };
+            (holes, args)
+        });
         let k = Builder::new();
-        let labels = k.buffer("labels", DType::U32, Access::Read);
+        let sums_ = k.buffer("sums", DType::U32, Access::Read);
+        let at = k.scalar("at", Ty::I32);
         let facts = k.buffer("facts", DType::U32, Access::ReadWrite);
-        let sorted = k.buffer("sorted", DType::U32, Access::ReadWrite);
-        let other = k.buffer("other", DType::U32, Access::ReadWrite);
+        let room = k.scalar("room", Ty::U32);
+        let is_first = super::super::line::item(&k, tuning).is(0);
+        k.if_(is_first & k.load(facts, int(&k, 0)).gt(room), || {
+            k.store(facts, int(&k, 1), k.load(sums_, at));
+        });
+        let args = Args::new().buffer(sums).count(last).buffer(self.facts);
+        let args = args.number(self.most());
+        launch(plan, k.finish("wl_labels_found", tuning.line()), 1, args);
+    }
+
+    /// The greatest label that has a place in a table.
+    fn most(&self) -> Number {
+        Number::U32(u32::try_from(self.room).unwrap_or(u32::MAX))
+    }
+
+    /// How many labels are to be sorted: all or none.
+    fn unsorted<'k>(&self, k: &'k Builder, args: Args) -> (Ex<'k>, Args) {
+        let facts = k.buffer("facts", DType::U32, Access::Read);
         let count = k.scalar("count", Ty::I32);
         let room = k.scalar("room", Ty::U32);
-        let mine = lane(&k, tuning);
-        let step = int(&k, tuning.lanes.cast_signed());
-        let dense = k.load(facts, int(&k, 0)).le(room);
-        let count = k.let_(dense.select(int(&k, 0), count));
-        k.for_by(mine, count, step, |i| k.store(sorted, i, k.load(labels, i)));
-        meet(&k, tuning);
-        let width = k.var(int(&k, 1));
-        k.while_(
-            || k.get(width).lt(count) & k.get(width).gt(0),
-            || {
-                let half = k.get(width);
-                k.for_by(mine, count, step, |i| {
-                    let label = k.load(sorted, i);
-                    let is_right = k.let_((i / half % int(&k, 2)).is(1));
-                    let start = k.let_(i / half * half);
-                    // The other stretch: before this one, or behind it.
-                    let from = k.let_(is_right.select(start - half, (start + half).min(count)));
-                    let length = k.let_((count - from).min(half));
-                    // How many there come before: smaller ones, and equal ones of the left.
-                    let (low, high) = (k.var(int(&k, 0)), k.var(length));
-                    k.while_(
-                        || k.get(low).lt(k.get(high)),
-                        || {
-                            let middle = k.let_((k.get(low) + k.get(high)).shifted_right(1));
-                            let there = k.load(sorted, from + middle);
-                            let before = there.lt(label) | (is_right & there.is(label));
-                            k.if_else(before, || k.set(low, middle + 1), || k.set(high, middle));
-                        },
-                    );
-                    let base = is_right.select(from, start);
-                    k.store(other, base + (i - start) + k.get(low), label);
-                });
-                meet(&k, tuning);
-                k.for_by(mine, count, step, |i| k.store(sorted, i, k.load(other, i)));
-                meet(&k, tuning);
-                k.set(width, half + half);
-            },
-        );
-        k.if_(mine.is(0) & count.gt(0), || {
-            let (last, found) = (k.var(word(&k, 0)), k.var(int(&k, 0)));
-            for_long(&k, tuning, int(&k, 0), count, |i| {
-                let label = k.load(sorted, i);
-                k.if_(label.is_not(k.get(last)), || {
-                    k.store(sorted, k.get(found), label);
-                    k.set(found, k.get(found) + 1);
-                    k.set(last, label);
-                });
-            });
-            k.store(facts, int(&k, 1), k.let_(k.get(found).cast(Ty::U32)));
+        let dense = k.load(facts, int(k, 0)).le(room);
+        let count = k.let_(dense.select(int(k, 0), count));
+        let args = args.buffer(self.facts).count(self.count);
+        (count, args.number(self.most()))
+    }
+
+    /// Copies labels to where they are sorted.
+    fn take(&self, plan: &mut Plan, tuning: &Tuning, to: LaunchArg) {
+        let k = Builder::new();
+        let labels = k.buffer("labels", DType::U32, Access::Read);
+        let target = k.buffer("to", DType::U32, Access::Write);
+        let args = Args::new().value(self.labels).buffer(to);
+        let (count, args) = self.unsorted(&k, args);
+        let [start, stop] = Self::share(&k, tuning, count);
+        k.for_(int(&k, 0), stop, |i| {
+            let at = k.let_(start + i);
+            k.store(target, at, k.load(labels, at));
         });
-        #[expect(clippy::cast_possible_truncation, reason = "under 2^31")]
-        let room = crate::flow::Number::U32(self.room as u32);
-        let args = Args::new()
-            .value(self.labels)
-            .buffer(self.facts)
-            .buffer(self.sorted)
-            .buffer(copy)
-            .count(self.count)
-            .number(room);
-        launch(plan, k.finish("wl_sort_labels", tuning.line()), 1, args);
+        let def = k.finish("wl_take_labels", tuning.line());
+        self.launch_shares(plan, tuning, def, args);
+    }
+
+    /// Merges stretches of `length` sorted labels two by two: each label finds its place by itself.
+    fn merge(&self, plan: &mut Plan, tuning: &Tuning, [from, to]: [LaunchArg; 2], length: u64) {
+        let k = Builder::new();
+        let source = k.buffer("from", DType::U32, Access::Read);
+        let target = k.buffer("to", DType::U32, Access::Write);
+        let half = k.scalar("half", Ty::I32);
+        let args = Args::new().buffer(from).buffer(to).count(length);
+        let (count, args) = self.unsorted(&k, args);
+        let [first, stop] = Self::share(&k, tuning, count);
+        k.for_(int(&k, 0), stop, |i| {
+            let i = k.let_(first + i);
+            let label = k.load(source, i);
+            let stretch = k.let_(i / half);
+            let is_right = k.let_((stretch % int(&k, 2)).is(1));
+            let start = k.let_(stretch * half);
+            // The other stretch: before this one, or behind it.
+            let from = k.let_(is_right.select(start - half, start + (count - start).min(half)));
+            let length = k.let_((count - from).min(half));
+            // How many there come before: smaller ones, and equal ones of the left.
+            let (low, high) = (k.var(int(&k, 0)), k.var(length));
+            k.while_(
+                || k.get(low).lt(k.get(high)),
+                || {
+                    let middle = k.let_((k.get(low) + k.get(high)).shifted_right(1));
+                    let there = k.load(source, from + middle);
+                    let before = there.lt(label) | (is_right & there.is(label));
+                    k.if_else(before, || k.set(low, middle + 1), || k.set(high, middle));
+                },
+            );
+            let base = is_right.select(from, start);
+            k.store(target, base + (i - start) + k.get(low), label);
+        });
+        let def = k.finish("wl_merge_labels", tuning.line());
+        self.launch_shares(plan, tuning, def, args);
     }
 
     /// Declares what [`Finder`] needs.
@@ -174,9 +221,8 @@ impl Slots {
         let facts = k.buffer("facts", DType::U32, Access::Read);
         let sorted = k.buffer("sorted", DType::U32, Access::Read);
         let room = k.scalar("room", Ty::U32);
-        #[expect(clippy::cast_possible_truncation, reason = "under 2^31")]
-        let number = crate::flow::Number::U32(self.room as u32);
-        let args = args.buffer(self.facts).buffer(self.sorted).number(number);
+        let args = args.buffer(self.facts).buffer(self.sorted);
+        let args = args.number(self.most());
         let [most, slots] = [0, 1].map(|at| k.load(facts, int(k, at)));
         let finder = Finder {
             k,

@@ -13,11 +13,11 @@ use crate::kernel::{Access, Buf, Builder};
 use super::super::launch::{Args, LaunchArg, Plan};
 use super::super::line::{LONG, each, for_long, group, int, launch, launch_each, wide, word};
 use super::super::tuning::Tuning;
-use super::ranks;
 use super::slots::Slots;
 use super::walk::{
     AREA, LEAST, MEAN, MOST, PLACES, SQUARES, START, STOP, SUM, SUMS, Tables, WHOLES, Walk,
 };
+use super::{ranks, renamed};
 
 /// Rows of a band.
 const ROWS: u64 = 256;
@@ -37,6 +37,8 @@ struct Measure<'a> {
     slots: Slots,
     /// From slots to rows of the table, from 1.
     names: LaunchArg,
+    /// For every pixel the row of its object in the table, from 1; 0 for background.
+    ranked: LaunchArg,
     /// The list whose word at the place is the number of objects.
     found: (LaunchArg, u64),
     /// Rows there is room for.
@@ -50,6 +52,10 @@ pub(in super::super) fn plan(flow: &Flow, node: &Node, columns: u32, tuning: &Tu
     let mut plan = Plan::default();
     let slots = Slots::new(&mut plan, flow, node.inputs[0], tuning);
     let (names, found) = ranks(&mut plan, &slots, tuning);
+    // Looked up here and not where pixels are added: going over a band must not search, because a
+    // software driver counts the rounds of a loop that no pixel enters, too.
+    let ranked = plan.scratch(slots.count * 4);
+    renamed(&mut plan, &slots, tuning, names, ranked);
     let rows = (flow.kind(node.outputs[0]).elements() - 1) / u64::from(columns);
     let rows = rows.max(1);
     let [nz, ny, _] = flow.kind(node.inputs[0]).dims();
@@ -67,6 +73,7 @@ pub(in super::super) fn plan(flow: &Flow, node: &Node, columns: u32, tuning: &Tu
         tuning,
         slots,
         names,
+        ranked,
         found,
         rows,
         sums: [own.0, total.0],
@@ -145,18 +152,15 @@ impl Measure<'_> {
     /// Goes over bands, one for each group.
     fn band(&self, plan: &mut Plan, pass: Pass, first: u64, count: u64) {
         let (labels, image) = (self.node.inputs[0], self.node.inputs[1]);
-        let kind = self.flow.kind(labels);
-        let [nz, ny, nx] = kind.dims();
+        let [nz, ny, nx] = self.flow.kind(labels).dims();
         let k = Builder::new();
-        let from = k.buffer("labels", DType::U32, Access::Read);
+        let from = k.buffer("ranks", DType::U32, Access::Read);
         let pixels = k.buffer("in", self.flow.kind(image).dtype(), Access::Read);
-        let names = k.buffer("names", DType::U32, Access::Read);
         let rows = k.scalar("rows", Ty::I32);
         let own = Tables::new(&k, Access::ReadWrite, rows);
         let args = Args::new()
-            .value(labels)
+            .buffer(self.ranked)
             .value(image)
-            .buffer(self.names)
             .buffer(self.sums[0])
             .buffer(self.wholes[0])
             .count(self.rows);
@@ -167,7 +171,6 @@ impl Measure<'_> {
         } else {
             (None, args)
         };
-        let (finder, args) = self.slots.finder(&k, args);
         let [start, bands, lines, height, width] =
             ["first", "bands", "lines", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
         let args = args
@@ -180,7 +183,7 @@ impl Measure<'_> {
         k.if_(at.lt(bands), || {
             let top = k.let_((start + at) * i32::try_from(ROWS).expect("small"));
             let bottom = k.let_(top + (lines - top).min(i32::try_from(ROWS).expect("small")));
-            let walk = Walk::new(&k, self.tuning, own, total, (finder, names), at);
+            let walk = Walk::new(&k, self.tuning, own, total, at);
             k.for_(top, bottom, |line| {
                 let base = k.let_(line * width);
                 let last = k.var(word(&k, 0));
@@ -188,11 +191,11 @@ impl Measure<'_> {
                 let at = [z, k.let_(line - z * height)];
                 for_long(&k, self.tuning, int(&k, 0), width, |x| {
                     let pixel = k.let_(base + x);
-                    let label = k.load(from, pixel);
-                    k.if_(label.is_not(k.get(last)), || {
-                        k.set(last, label);
+                    let rank = k.load(from, pixel);
+                    k.if_(rank.is_not(k.get(last)), || {
+                        k.set(last, rank);
                         walk.close(at, x);
-                        walk.open(label, x);
+                        walk.open(rank, x);
                     });
                     k.if_(k.get(walk.row).ge(0), || {
                         walk.add(k.load(pixels, pixel).cast(Ty::F64));

@@ -7,7 +7,6 @@ use crate::kernel::{Access, Buf, Builder, Var};
 
 use super::super::line::{int, lane, wide};
 use super::super::tuning::Tuning;
-use super::slots::Finder;
 
 /// Sums of an object: pixels, least, greatest, positions along z, y, x; in the totals also the
 /// squared deviations, and the mean, which is divided once and not by everyone who needs it.
@@ -59,8 +58,6 @@ pub(super) struct Walk<'k> {
     k: &'k Builder,
     own: Tables<'k>,
     total: Option<Tables<'k>>,
-    finder: Finder<'k>,
-    names: Buf,
     band: Ex<'k>,
     mine: Ex<'k>,
     lanes: i32,
@@ -79,7 +76,6 @@ impl<'k> Walk<'k> {
         tuning: &Tuning,
         own: Tables<'k>,
         total: Option<Tables<'k>>,
-        (finder, names): (Finder<'k>, Buf),
         band: Ex<'k>,
     ) -> Self {
         let number = || k.var(wide(k, 0.0));
@@ -87,8 +83,6 @@ impl<'k> Walk<'k> {
             k,
             own,
             total,
-            finder,
-            names,
             band,
             mine: lane(k, tuning),
             lanes: tuning.lanes.cast_signed(),
@@ -111,12 +105,11 @@ impl<'k> Walk<'k> {
         self.k.store(self.own.sums, at, value);
     }
 
-    /// A run of a label begins.
-    pub(super) fn open(&self, label: Ex<'k>, x: Ex<'k>) {
+    /// A run of pixels of one object begins: its row, from 1, or 0 for none.
+    pub(super) fn open(&self, rank: Ex<'k>, x: Ex<'k>) {
         let k = self.k;
-        k.if_(label.is_not(0), || {
-            let name = k.load(self.names, self.finder.slot(label));
-            let row = k.let_(name.cast(Ty::I32) - 1);
+        k.if_(rank.is_not(0), || {
+            let row = k.let_(rank.cast(Ty::I32) - 1);
             let my = (row % int(k, self.lanes)).is(self.mine);
             k.if_(row.lt(self.own.rows) & my, || {
                 k.set(self.row, row);

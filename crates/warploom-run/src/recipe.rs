@@ -1,11 +1,13 @@
 //! What is computed, told from where: results of an earlier run can be kept when this has not changed,
 //! on whatever strict device they were made.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use warploom_core::{Caps, Status};
 use warploom_plan::ExecutionPlan;
 use warploom_plan::pipeline::{Foreach, Math};
-use warploom_plan::plan::{PlanOp, PlanStep, Source, Units, Written};
+use warploom_plan::plan::{PlanComputed, PlanOp, PlanStep, Source, Units, Written};
 use xxhash_rust::xxh3::Xxh3;
 
 /// What of a plan decides about bytes. Strict devices are not among it: they give the same bits. Others
@@ -41,15 +43,55 @@ pub(crate) fn loose(plan: &ExecutionPlan, status: &Status) -> Vec<String> {
 #[derive(Serialize)]
 struct Part<'p> {
     channel: Option<&'p str>,
-    ops: Vec<&'p PlanOp>,
+    ops: Vec<Deed<'p>>,
     outputs: &'p [Written],
+}
+
+/// What of an operation decides about bytes.
+#[derive(Serialize)]
+struct Deed<'p> {
+    name: &'p str,
+    op: &'p str,
+    params: &'p BTreeMap<String, String>,
+    computed: &'p [PlanComputed],
+    reads: &'p [String],
+    gives: &'p str,
+}
+
+impl<'p> From<&'p PlanOp> for Deed<'p> {
+    fn from(op: &'p PlanOp) -> Self {
+        // Every field is named, so that whoever adds one decides whether it changes bytes.
+        let PlanOp {
+            name,
+            op,
+            params,
+            computed,
+            reads,
+            gives,
+            // In which memory it works depends on the device, and strict devices give the same bits.
+            kinds: _,
+        } = op;
+        Self {
+            name,
+            op,
+            params,
+            computed,
+            reads,
+            gives,
+        }
+    }
 }
 
 /// A fingerprint of what a plan computes with these constants on the devices of a survey.
 pub(crate) fn fingerprint(plan: &ExecutionPlan, constants: &[u128], status: &Status) -> String {
     let variants = plan.variants.iter().map(|variant| Part {
         channel: variant.channel.as_deref(),
-        ops: variant.steps.iter().flat_map(PlanStep::ops).collect(),
+        ops: variant
+            .steps
+            .iter()
+            .flat_map(PlanStep::ops)
+            .map(Deed::from)
+            .collect(),
         outputs: &variant.outputs,
     });
     let recipe = Recipe {

@@ -324,8 +324,12 @@ fn every_device_that_fails_on_order_loses_no_record() {
     assert!(answer["changes"].to_string().contains("lost"), "{answer}");
     assert!(bench.results("lost") == whole);
     // There is no room at first: stages are made smaller until they fit, and it is said how small.
-    let once = "cuMemAlloc#1=OUT_OF_MEMORY";
-    let twice = format!("{once};cuMemAlloc#2=OUT_OF_MEMORY");
+    // A device looks for room three times before it says that there is none.
+    let full = |times: u32| {
+        let calls = (1..=3 * times).map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"));
+        calls.collect::<Vec<_>>().join(";")
+    };
+    let (once, twice) = (full(1), full(2));
     let (code, answer, _) = run("tight", &first, ("WARPLOOM_EMU_FAIL", &twice));
     assert_eq!(
         (code, answer["tally"]["ok"].as_u64()),
@@ -342,7 +346,7 @@ fn every_device_that_fails_on_order_loses_no_record() {
         fs::remove_dir_all(bench.path(&format!("tight/s{number:03}"))).unwrap();
     }
     let again = [&first[..], &["--resume"]].concat();
-    let (code, answer, _) = run("tight", &again, ("WARPLOOM_EMU_FAIL", once));
+    let (code, answer, _) = run("tight", &again, ("WARPLOOM_EMU_FAIL", &once));
     assert_eq!(
         (code, room(&answer)),
         (Some(0), Some(settled / 2)),

@@ -10,15 +10,24 @@ use crate::expr::{Bin, Node, Ty, Un};
 
 /// Rounding to whole numbers for OpenCL C: compilers for processors call a function for every
 /// number instead of turning `rint` (and `floor` of doubles) into vector code. Above 2^23, or 2^52,
-/// every number is whole; below, adding that leaves no room for a fraction.
+/// every number is whole; below, adding that leaves no room for a fraction. Fast mathematics would
+/// leave the sum out, because it comes to nothing.
 const ROUND: &str = "\
+#ifdef __FAST_RELAXED_MATH__
+#define wl_round(v) rint(v)
+#else
 static inline float wl_round(float v) {
   const float a = fabs(v);
   const float whole = (a + 8388608.0f) - 8388608.0f;
   return a < 8388608.0f ? as_float((as_int(v) & (-2147483647 - 1)) | as_int(whole)) : v;
 }
+#endif
 ";
 const ROUND_WIDE: &str = "\
+#ifdef __FAST_RELAXED_MATH__
+#define wl_round_wide(v) rint(v)
+#define wl_floor_wide(v) floor(v)
+#else
 static inline double wl_round_wide(double v) {
   const double a = fabs(v);
   const double whole = (a + 4503599627370496.0) - 4503599627370496.0;
@@ -29,6 +38,7 @@ static inline double wl_floor_wide(double v) {
   const double whole = wl_round_wide(v);
   return whole > v ? whole - 1.0 : whole;
 }
+#endif
 ";
 
 struct C<'a> {

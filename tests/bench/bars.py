@@ -44,7 +44,7 @@ def fastest(row, names):
     return min(there, key=row["seconds"].get, default=None)
 
 
-def bars(rows, limits):
+def bars(rows):
     """All demands that these rows can answer."""
     found = []
     singles = [row for row in rows if row["work"] not in CHAINS]

@@ -64,11 +64,9 @@ def run(args):
     for name in args.work:
         if name not in WORK:
             sys.exit(f"error: there is nothing called `{name}` to measure; known: {' '.join(WORK)}")
-    limits = Limits(args.threads)
     if args.busy:
         note("processor time is counted, not the clock's: shares of the limit mean nothing, bars little")
-    note(f"copy {limits.copy / 1e9:.1f} GB/s, read {limits.read / 1e9:.1f} GB/s with {args.threads} threads")
-    rows = []
+    rows, speeds = [], {}
     with tempfile.TemporaryDirectory() as folder:
         server = Server(args.server, Path(folder), args.threads)
         for size in args.shapes:
@@ -78,6 +76,9 @@ def run(args):
             for peer in peers:
                 peer.show(images, len(shape))
             pixels = math.prod(shape)
+            limits = Limits(args.threads, max(1, 4 * pixels >> 20))
+            speeds[size] = {"copy": limits.copy, "read": limits.read}
+            note(f"{size}: copy {limits.copy / 1e9:.1f} GB/s, read {limits.read / 1e9:.1f} GB/s with {args.threads} threads")
             for work in WORK.values():
                 if (args.work and work.name not in args.work) or len(shape) not in work.ranks:
                     continue
@@ -92,7 +93,7 @@ def run(args):
                 if not args.json:
                     print(line(rows[-1], args.devices), flush=True)
         server.close()
-    return finish(rows, limits, args)
+    return finish(rows, speeds, args)
 
 
 def line(row, devices):
@@ -110,12 +111,11 @@ def line(row, devices):
     return "  ".join(words)
 
 
-def finish(rows, limits, args):
+def finish(rows, speeds, args):
     """The bars, and the exit code."""
-    found = bars.bars(rows, limits)
+    found = bars.bars(rows)
     missed = [bar for bar in found if not bar.met]
     if args.json:
-        speeds = {"copy": limits.copy, "read": limits.read}
         print(json.dumps({"limits": speeds, "rows": rows, "bars": [bar.json() for bar in found]}))
     else:
         print()

@@ -22,6 +22,7 @@ pub(crate) enum Request {
     CudaCheck(CudaCheck),
     Emu(Emu),
     Oracle(Oracle),
+    Arm { filter: Option<String> },
     Tidy,
 }
 
@@ -37,6 +38,7 @@ pub(crate) enum Topic {
     CudaCheck,
     Emu,
     Oracle,
+    Arm,
     Tidy,
 }
 
@@ -100,6 +102,7 @@ pub(crate) const COMMANDS: &[(&str, Topic)] = &[
     ("cuda-check", Topic::CudaCheck),
     ("emu", Topic::Emu),
     ("oracle", Topic::Oracle),
+    ("arm", Topic::Arm),
     ("tidy", Topic::Tidy),
 ];
 
@@ -159,6 +162,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request,
         Topic::CudaCheck => cuda_check(&mut parser)?,
         Topic::Emu => emu(&mut parser)?,
         Topic::Oracle => oracle(&mut parser)?,
+        Topic::Arm => arm(&mut parser)?,
         Topic::Tidy => bare(&mut parser, Request::Tidy)?,
         Topic::All => Some(Request::Help(Topic::All)),
     };
@@ -196,6 +200,18 @@ fn setup(parser: &mut Parser) -> Parsed {
         }
     }
     Ok(Some(Request::Setup { check }))
+}
+
+fn arm(parser: &mut Parser) -> Parsed {
+    let mut filter = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Value(word) if filter.is_none() => filter = Some(word.string()?),
+            Long("help") | Short('h') => return Ok(None),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Some(Request::Arm { filter }))
 }
 
 fn detect(parser: &mut Parser) -> Parsed {

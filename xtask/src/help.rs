@@ -13,6 +13,7 @@ pub(crate) fn text(topic: Topic) -> String {
         Topic::CudaCheck => include_str!("help/cuda-check.txt").to_owned(),
         Topic::Emu => include_str!("help/emu.txt").to_owned(),
         Topic::Oracle => include_str!("help/oracle.txt").to_owned(),
+        Topic::Arm => include_str!("help/arm.txt").to_owned(),
         Topic::Tidy => include_str!("help/tidy.txt").to_owned(),
         Topic::Test => {
             let mut text = include_str!("help/test.txt").to_owned();

@@ -14,6 +14,7 @@
     reason = "this program is for people: it prints, and it reads the environment it was started in"
 )]
 
+mod arm;
 mod artifacts;
 mod bench;
 mod cuda_check;
@@ -77,6 +78,7 @@ fn run(request: Request) -> anyhow::Result<ExitCode> {
         Request::CudaCheck(flags) => cuda_check::run(&project, &flags),
         Request::Emu(flags) => emu::run(&project, &flags),
         Request::Oracle(flags) => oracle::run(&project, &flags),
+        Request::Arm { filter } => arm::run(&project, filter.as_deref()),
         Request::Tidy => tidy::run(&project),
     }
 }

@@ -64,6 +64,10 @@ const MOST_INSTRUCTIONS: usize = 20_000;
 /// An expression as machine code.
 #[derive(Debug)]
 pub struct Routine {
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "no other processor ever has a routine")
+    )]
     code: memmap2::Mmap,
     width: Width,
     memory: usize,

@@ -9,7 +9,7 @@ use super::dispatch::{image, image_mut, weights};
 use super::pass::Pass;
 use super::rows::{Axis, Reads, RowEngine, RowGraph, Value};
 use super::window::Fold;
-use super::{Image, ImageMut};
+use super::{Image, ImageMut, View};
 use warploom_flow::expr::Datum;
 use warploom_flow::flow::{Combine, Flow, Node, Number, Prim, ValueId, ValueKind};
 
@@ -74,16 +74,26 @@ impl Chain {
     }
 
     /// Runs it: bytes of the pass's inputs and outputs, each at least as long as its value says and
-    /// aligned for its elements.
+    /// aligned for its elements; but for inputs that lie in the memory of an output, as `over` says.
     ///
     /// # Panics
     /// When they are not.
-    pub fn run(&self, flow: &Flow, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
+    pub fn run(
+        &self,
+        flow: &Flow,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        over: &[(usize, usize)],
+    ) {
         let mut images: Vec<Image<'_>> = Vec::with_capacity(inputs.len());
         let mut lists: Vec<&[f64]> = Vec::new();
-        for ((id, is_image), bytes) in self.sources.iter().zip(inputs) {
+        let mut lies: Vec<(usize, usize)> = Vec::with_capacity(over.len());
+        for (at, ((id, is_image), bytes)) in self.sources.iter().zip(inputs).enumerate() {
             let kind = flow.kind(*id);
-            if *is_image {
+            if let Some((_, output)) = over.iter().find(|(input, _)| *input == at) {
+                lies.push((images.len(), *output));
+                images.push(Image::U8(View::packed(&[], [0; 3])));
+            } else if *is_image {
                 images.push(image(&kind, bytes));
             } else {
                 lists.push(bytemuck::cast_slice(&bytes[..kind.bytes() as usize]));
@@ -95,7 +105,7 @@ impl Chain {
             .zip(outputs)
             .map(|(id, bytes)| image_mut(&flow.kind(*id), bytes))
             .collect();
-        self.engine.run_with(&images, &lists, targets);
+        self.engine.run_over(&images, &lists, targets, &lies);
     }
 }
 

@@ -38,8 +38,28 @@ impl Engine {
     /// # Panics
     /// When they are not.
     pub fn run(&self, flow: &Flow, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) {
+        self.run_over(flow, inputs, outputs, &[]);
+    }
+
+    /// The same where the first of each pair, an input, lies in the memory of the second, an output:
+    /// pairs that [`Pass::in_place`] allows. The slices of such inputs are not looked at.
+    ///
+    /// # Panics
+    /// As [`Engine::run`], and when the pass is none that may run so.
+    pub fn run_over(
+        &self,
+        flow: &Flow,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        over: &[(usize, usize)],
+    ) {
+        if let Work::Chain(chain) = &self.work {
+            chain.run(flow, inputs, outputs, over);
+            return;
+        }
+        assert!(over.is_empty(), "only expressions by rows run in place");
         match &self.work {
-            Work::Chain(chain) => chain.run(flow, inputs, outputs),
+            Work::Chain(_) => unreachable!("run above"),
             Work::Around { at, around } => {
                 let node = &flow.nodes()[*at];
                 let source = image(&flow.kind(node.inputs[0]), inputs[0]);

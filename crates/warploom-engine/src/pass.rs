@@ -41,6 +41,16 @@ impl Pass {
             .all(|it| it.is_some())
     }
 
+    /// May it run with an input in the memory of an output, by their places in its lists? It may when
+    /// it is one expression by rows that may write the one over the other.
+    pub fn in_place(&self, flow: &Flow, input: usize, output: usize) -> bool {
+        let [at] = self.nodes[..] else {
+            return false;
+        };
+        flow.in_place(&flow.nodes()[at], self.inputs[input], self.outputs[output])
+            && self.by_rows(flow)
+    }
+
     /// Nodes in ascending order.
     pub(super) fn of(flow: &Flow, nodes: Vec<usize>) -> Self {
         let inside = |at: usize| nodes.binary_search(&at).is_ok();

@@ -20,7 +20,7 @@ use warploom_core::{
     DeviceInfo, Language, Status, Survey,
 };
 use warploom_kernels::program::{Lifetime, lay_out};
-use warploom_plan::batch::{Work, bound, compile_batch, deal};
+use warploom_plan::batch::{Work, compile_batch, deal};
 use warploom_plan::pipeline::{OpUse, Step};
 use warploom_plan::{Options, Pipeline, Sources, compile};
 
@@ -138,7 +138,7 @@ fn heft(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
 /// First fit: each piece on the first card that is not full yet; full is what would do if all
 /// cards were equally well suited. What fits nowhere goes where it ends first.
 fn first_fit(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
-    let full = bound(costs, counts) * 1.1;
+    let full = deal(costs, counts).bound * 1.1;
     let mut loads = vec![0.0; costs[0].len()];
     for (costs, count) in costs.iter().zip(counts) {
         for _ in 0..*count {
@@ -165,7 +165,7 @@ fn compare(name: &str, dealt: impl Fn(&[Vec<f64>], &[usize]) -> f64) {
     let (mut worst, mut sum) = (1.0_f64, 0.0);
     for seed in 0..200 {
         let (costs, counts) = plate(seed);
-        let ratio = dealt(&costs, &counts) / bound(&costs, &counts);
+        let ratio = dealt(&costs, &counts) / deal(&costs, &counts).bound;
         worst = worst.max(ratio);
         sum += ratio;
     }

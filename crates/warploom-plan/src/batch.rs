@@ -2,15 +2,16 @@
 //!
 //! Every kind of work (a pipeline on records of one sort) is compiled once for each card. Work is
 //! then dealt out by prices of the cards' time, which also give the bound on what is possible, and
-//! the fullest cards give pieces away as long as that helps; a handful of pieces is dealt in the best
-//! way there is. All of it is arithmetic on estimates, so the same
-//! batch gives the same assignment.
+//! the fullest cards give pieces away as long as that helps. Where that is not near the bound, long pieces
+//! are dealt one by one (`branch`); a handful of pieces is dealt in the best way there is. All of it is
+//! arithmetic on estimates, so the same batch gives the same assignment.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warploom_core::Status;
 
+use crate::branch;
 use crate::compile::compile;
 use crate::diagnostic::{Diagnostic, merge};
 use crate::handful;
@@ -109,7 +110,7 @@ pub fn compile_batch(
     Ok(BatchPlan {
         shares: shares.collect(),
         makespan: dealt.makespan,
-        bound: bound(&costs, &counts),
+        bound: dealt.bound,
         plans,
     })
 }
@@ -146,19 +147,25 @@ pub struct Dealt {
     pub counts: Vec<Vec<usize>>,
     /// Seconds until the last card is done.
     pub makespan: f64,
+    /// Seconds that no way to deal this work can beat.
+    pub bound: f64,
 }
 
 /// Deals `counts[k]` pieces of each kind `k`, which take `costs[k][c]` seconds on card `c`
 /// (infinity where they cannot run).
 pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
-    if let Some(best) = handful::best(costs, counts) {
-        return best;
-    }
-    let cards = costs.first().map_or(0, Vec::len);
-    let mut dealt = vec![vec![0_usize; costs.len()]; cards];
-    let mut loads = vec![0.0_f64; cards];
-    let market = Market::of(costs, counts);
-    for (kind, count) in counts.iter().enumerate() {
+    handful::best(costs, counts).unwrap_or_else(|| branch::deal(costs, counts))
+}
+
+/// Deals what is left, by prices, to cards that have these pieces and loads already.
+pub(crate) fn complete(
+    costs: &[Vec<f64>],
+    left: &[usize],
+    market: &Market,
+    (mut dealt, mut loads): (Vec<Vec<usize>>, Vec<f64>),
+) -> Dealt {
+    let cards = loads.len();
+    for (kind, count) in left.iter().enumerate() {
         let mut left = *count;
         for card in 0..cards {
             #[expect(
@@ -189,6 +196,7 @@ pub fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
     Dealt {
         counts: dealt,
         makespan: loads.iter().copied().fold(0.0, f64::max),
+        bound: market.value,
     }
 }
 
@@ -294,22 +302,52 @@ fn improve(costs: &[Vec<f64>], dealt: &mut [Vec<usize>], loads: &mut [f64]) {
 /// Prices per second of each card, summing to 1, at which the cheapest way to do all work is as
 /// dear as possible; and how work is dealt on average while the price of whatever is asked for most
 /// is raised again and again, which comes near the best way to deal pieces that can be cut.
-struct Market {
+pub(crate) struct Market {
     prices: Vec<f64>,
     shares: Vec<Vec<f64>>,
+    /// What all work costs at these prices: no assignment ends sooner.
+    pub(crate) value: f64,
 }
 
 impl Market {
-    fn of(costs: &[Vec<f64>], counts: &[usize]) -> Self {
+    pub(crate) fn of(costs: &[Vec<f64>], counts: &[usize]) -> Self {
         let cards = costs.first().map_or(0, Vec::len);
         let size = (costs.len() * cards).max(1);
         let rounds = (4_000_000 / size).clamp(500, 10_000);
+        let weights = vec![1.0 / cards.max(1) as f64; cards];
+        Self::from(costs, counts, &vec![0.0; cards], weights, rounds)
+    }
+
+    /// The same for other work, on cards that have loads already, beginning with these prices.
+    pub(crate) fn next(
+        &self,
+        costs: &[Vec<f64>],
+        counts: &[usize],
+        loads: &[f64],
+        rounds: usize,
+    ) -> Self {
+        Self::from(costs, counts, loads, self.prices.clone(), rounds)
+    }
+
+    fn from(
+        costs: &[Vec<f64>],
+        counts: &[usize],
+        loads: &[f64],
+        mut weights: Vec<f64>,
+        rounds: usize,
+    ) -> Self {
         let step = 2.0 / (rounds as f64).sqrt();
-        let mut weights = vec![1.0 / cards.max(1) as f64; cards];
-        let mut best = (cheapest(costs, counts, &weights), weights.clone());
-        let mut shares = vec![vec![0.0; cards]; costs.len()];
+        let value = |weights: &[f64]| {
+            let begun = loads
+                .iter()
+                .zip(weights)
+                .map(|(load, weight)| load * weight);
+            cheapest(costs, counts, weights) + begun.sum::<f64>()
+        };
+        let mut best = (value(&weights), weights.clone());
+        let mut shares = vec![vec![0.0; loads.len()]; costs.len()];
         for round in 0..rounds {
-            let mut asked = vec![0.0_f64; cards];
+            let mut asked = loads.to_vec();
             for (kind, count) in counts.iter().enumerate() {
                 let Some(card) = cheapest_card(&costs[kind], &weights) else {
                     continue;
@@ -331,7 +369,7 @@ impl Market {
             for weight in &mut weights {
                 *weight /= sum;
             }
-            let value = cheapest(costs, counts, &weights);
+            let value = value(&weights);
             if value > best.0 {
                 best = (value, weights.clone());
             }
@@ -343,6 +381,7 @@ impl Market {
             }
         }
         Self {
+            value: best.0,
             prices: best.1,
             shares,
         }
@@ -362,15 +401,4 @@ fn cheapest(costs: &[Vec<f64>], counts: &[usize], weights: &[f64]) -> f64 {
         Some(costs[card] * weights[card] * *count as f64)
     });
     each.sum()
-}
-
-/// Seconds that no assignment of this work can beat.
-pub fn bound(costs: &[Vec<f64>], counts: &[usize]) -> f64 {
-    if let Some(best) = handful::best(costs, counts) {
-        return best.makespan;
-    }
-    let longest = costs.iter().zip(counts).filter(|(_, count)| **count > 0);
-    let longest = longest.map(|(costs, _)| costs.iter().copied().fold(f64::INFINITY, f64::min));
-    let longest = longest.filter(|cost| cost.is_finite()).fold(0.0, f64::max);
-    longest.max(cheapest(costs, counts, &Market::of(costs, counts).prices))
 }

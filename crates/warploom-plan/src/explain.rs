@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warploom_core::Bytes;
 
-use crate::plan::{CopyReason, ExecutionPlan, Lodging, PlanStep, Pool, Role};
+use crate::plan::{CopyReason, ExecutionPlan, InPlace, Lodging, PlanStep, Pool, Role};
 
 impl ExecutionPlan {
     /// A few lines: where it runs, what it needs, what it should take.
@@ -95,8 +95,10 @@ impl ExecutionPlan {
         for pool in &self.memory.pools {
             let _ = writeln!(
                 text,
-                "\n{} of {}, one record in flight, from step and pass to step and pass",
-                pool.memory, pool.device
+                "\n{} of {}{}, one record in flight, from step and pass to step and pass",
+                pool.memory,
+                pool.device,
+                for_tiles(pool)
             );
             if let Some(peak) = &pool.fullest {
                 let _ = writeln!(
@@ -173,10 +175,14 @@ impl ExecutionPlan {
                     } => (fused, detours, loaded),
                 };
                 let of = channel_of(variant.channel.as_deref());
-                if fused.is_empty() && detours.is_empty() && *loaded == 0 {
+                let over = step.in_place();
+                if fused.is_empty() && detours.is_empty() && *loaded == 0 && over.is_empty() {
                     continue;
                 }
                 let _ = writeln!(text, "\nstep {}{of}", at + 1);
+                for InPlace { value, over } in over {
+                    let _ = writeln!(text, "  works in place: {value} is written over {over}");
+                }
                 if *loaded > 0 {
                     let _ = writeln!(text, "  keeps {} of weights and tables", Bytes(*loaded));
                 }
@@ -341,9 +347,10 @@ fn op_line(op: &crate::plan::PlanOp) -> String {
 
 fn pool_line(pool: &Pool, depth: u32) -> String {
     let mut text = format!(
-        "{} of {}: {} = {depth} x {}",
+        "{} of {}{}: {} = {depth} x {}",
         pool.memory,
         pool.device,
+        for_tiles(pool),
         Bytes(pool.total),
         Bytes(pool.slot)
     );
@@ -357,6 +364,11 @@ fn pool_line(pool: &Pool, depth: u32) -> String {
         let _ = write!(text, ", of {} that may be used", Bytes(budget));
     }
     text
+}
+
+/// Said of memory beside that of whole images.
+fn for_tiles(pool: &Pool) -> &'static str {
+    if pool.tiles { ", for tiles" } else { "" }
 }
 
 /// The most bytes that live at each step; steps in a row with the same number are told together.

@@ -8,7 +8,7 @@ use warploom_core::memory::HOST;
 use crate::diagnostic::{Diagnostic, Place, Problem};
 use crate::draft::{Draft, info};
 use crate::place::Placing;
-use crate::plan::{PlanStep, Pool, Variant};
+use crate::plan::{PlanStep, Pool, Variant, is_straight, slots_that_pay, stage_seconds};
 use crate::segment::FaceAt;
 
 /// Why a draft cannot be kept.
@@ -99,8 +99,7 @@ impl Placing<'_, '_> {
         }
     }
 
-    /// The draft with budgets, and the most records in flight that pay and fit; with `depth`, so
-    /// many.
+    /// The draft with budgets, and as many records in flight as pay and fit; with `asked`, so many.
     pub(crate) fn fitted(
         &self,
         home: usize,
@@ -111,9 +110,15 @@ impl Placing<'_, '_> {
             .faces
             .iter()
             .any(|face| info(self.world, *face).local_kind() != Some(HOST));
-        let mut depth = asked.unwrap_or(if device { 2 } else { 1 });
+        let straight = is_straight(draft.faces.len(), &draft.pools, &draft.variants);
+        let mut depth = asked.unwrap_or_else(|| match straight {
+            true => slots_that_pay(!device, stage_seconds(&draft.variants)),
+            // One unit after the other goes back and forth.
+            false => 1,
+        });
         // Faces of one card share its memory.
         let mut cards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let beside = draft.pools.iter().any(|pool| pool.tiles);
         for (at, pool) in draft.pools.iter_mut().enumerate() {
             let face = draft.faces.iter().find(|face| {
                 let info = info(self.world, **face);
@@ -125,23 +130,43 @@ impl Placing<'_, '_> {
             if let Some(face) = face {
                 let whole = self.in_pieces(pool, *face, &draft.variants);
                 whole.map_err(Unfit::Piece)?;
-                pool.budget = self.budget(home, face.card);
+                // Whole images on the host are not what a budget for tiles is about.
+                pool.budget = if beside && !pool.tiles {
+                    self.there(face.card)
+                } else {
+                    self.budget(home, face.card)
+                };
                 cards.entry(face.card).or_default().push(at);
             }
         }
         let mut lacking = Vec::new();
         for (card, pools) in &cards {
             let pools: Vec<&Pool> = pools.iter().map(|at| &draft.pools[*at]).collect();
-            let Some(budget) = pools[0].budget else {
-                continue;
+            let tiles: Vec<&Pool> = pools.iter().copied().filter(|pool| pool.tiles).collect();
+            // Tiles have their budget, and all that is on the card has what is there: of which no budget
+            // makes more, so that it is told first.
+            let limits = if tiles.is_empty() {
+                vec![(pools.clone(), pools[0].budget)]
+            } else {
+                vec![
+                    (pools.clone(), self.there(*card)),
+                    (tiles, self.budget(home, *card)),
+                ]
             };
-            let slot: u64 = pools.iter().map(|pool| pool.slot).sum();
-            let shared: u64 = pools.iter().map(|pool| pool.shared + pool.loaded).sum();
-            let most = match budget.checked_sub(shared) {
-                Some(left) => u32::try_from(left / slot.max(1)).unwrap_or(u32::MAX),
-                None => 0,
-            };
-            if most < asked.unwrap_or(1) {
+            for (pools, budget) in limits {
+                let Some(budget) = budget else {
+                    continue;
+                };
+                let slot: u64 = pools.iter().map(|pool| pool.slot).sum();
+                let shared: u64 = pools.iter().map(|pool| pool.shared + pool.loaded).sum();
+                let most = match budget.checked_sub(shared) {
+                    Some(left) => u32::try_from(left / slot.max(1)).unwrap_or(u32::MAX),
+                    None => 0,
+                };
+                depth = depth.min(most);
+                if most >= asked.unwrap_or(1) {
+                    continue;
+                }
                 let needed = slot.saturating_mul(u64::from(asked.unwrap_or(1)));
                 let pool = pools.iter().max_by_key(|pool| pool.slot + pool.shared);
                 let pool = pool.copied().unwrap_or(pools[0]);
@@ -160,7 +185,6 @@ impl Placing<'_, '_> {
                     largest: largest.map(|item| (item.value.clone(), item.bytes)),
                 });
             }
-            depth = depth.min(most);
         }
         // What no budget can mend is told first, and of the rest what allows the fewest records.
         let worst = lacking

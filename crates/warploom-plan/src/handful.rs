@@ -45,7 +45,11 @@ pub(crate) fn best(costs: &[Vec<f64>], counts: &[usize]) -> Option<Dealt> {
     for (kind, card) in pieces.iter().zip(places) {
         counts[card][*kind] += 1;
     }
-    Some(Dealt { counts, makespan })
+    Some(Dealt {
+        counts,
+        makespan,
+        bound: makespan,
+    })
 }
 
 struct Search<'a> {

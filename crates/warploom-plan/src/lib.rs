@@ -25,11 +25,13 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+mod branch;
 pub mod calibration;
 mod candidate;
 pub mod chain;
 mod channel;
 mod check;
+mod choice;
 mod compile;
 pub mod diagnostic;
 mod draft;

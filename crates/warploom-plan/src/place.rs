@@ -6,15 +6,15 @@ use warploom_core::{BackendId, DeviceId, Status};
 
 use crate::candidate::nowhere;
 use crate::diagnostic::{Diagnostic, merge};
-use crate::draft::{Draft, Rules, draft};
+use crate::draft::{Draft, Rules, draft, info};
 use crate::options::Options;
 use crate::pipeline::{Pipeline, Policy};
 use crate::plan::Reason;
-use crate::segment::FaceAt;
+use crate::segment::{FaceAt, Segment, cut};
 use crate::shortage::Refusal;
 use crate::target::Ask;
 use crate::typed::Typed;
-use crate::world::{World, order};
+use crate::world::{World, order, speed};
 
 /// A pipeline that knows its types, and the machine it is for.
 pub(crate) struct Placing<'a, 'p> {
@@ -140,7 +140,7 @@ impl Placing<'_, '_> {
         let place = |card: usize, backend: BackendId| {
             let faces = &self.world.cards[card].faces;
             let face = faces.iter().position(|face| face.id.backend == backend)?;
-            Some(FaceAt { card, face })
+            Some(FaceAt::new(card, face))
         };
         let one = |ask: &Ask| {
             let pinned = ask
@@ -217,16 +217,29 @@ impl Placing<'_, '_> {
         Ok((chosen.card, draft, reasons))
     }
 
+    /// What runs without leaving its face, graph by graph.
+    pub(crate) fn segments(&self, faces: &[Vec<FaceAt>]) -> Vec<Vec<Segment>> {
+        let graphs = self.graphs.iter().zip(faces);
+        let cut = |(graph, faces): (&Typed<'_>, &Vec<FaceAt>)| {
+            cut(graph, faces, |face| {
+                let info = info(self.world, face);
+                (info.clone(), speed(info, self.options).0.machine)
+            })
+        };
+        graphs.map(cut).collect()
+    }
+
     /// The pipeline on whole records, with this face as home.
     fn whole(&self, card: usize, home: BackendId) -> Result<Tried, Refusal> {
         let faces = self.faces(card, home);
         let faces = faces.map_err(|finding| Refusal::Findings(vec![*finding]))?;
         let rules = Rules {
             no_host_copy: self.pipeline.no_host_copy,
-            tiles: None,
+            tiles: &[],
             moved: &[],
         };
-        let made = draft(self.world, self.options, self.graphs, &faces, rules);
+        let segments = self.segments(&faces);
+        let made = draft(self.world, self.options, self.graphs, &segments, rules);
         let made = made.map_err(Refusal::Findings)?;
         let fitted = self.fitted(card, made, self.options.depth);
         let (draft, depth) = fitted.map_err(Refusal::Unfit)?;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use warploom_core::MemoryKind;
-use warploom_kernels::program::{Lifetime, lay_out};
+use warploom_core::memory::HOST;
+use warploom_kernels::program::{Layout, Lifetime, lay_out};
 
 use crate::draft::info;
 use crate::plan::{Lodging, Peak, Pool, Role};
@@ -32,9 +33,63 @@ pub(crate) struct Stays {
     pub(crate) list: Vec<Stay>,
     /// The moment at which each step begins.
     pub(crate) begins: Vec<usize>,
+    /// What may lie where something else lies until then.
+    pub(crate) replacing: Vec<Replacing>,
+}
+
+/// A result that a step may write over what it is made of, if nobody needs that later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Replacing {
+    /// The step, from 0.
+    pub(crate) step: usize,
+    /// The moment at which the one is read and the other written.
+    pub(crate) moment: usize,
+    /// Both, by their places in the list.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
 }
 
 impl Stays {
+    /// What can be replaced, now that it is known how long everything stays.
+    fn replaceable(&self) -> Vec<Replacing> {
+        let fits = |one: &&Replacing| {
+            let (from, to) = (&self.list[one.from], &self.list[one.to]);
+            from.last == one.moment && to.first == one.moment && from.bytes == to.bytes
+        };
+        self.replacing.iter().filter(fits).copied().collect()
+    }
+
+    /// Offsets, where these lie in the same place.
+    fn lay_out(&self, replaced: &[Replacing]) -> Layout {
+        // What is written over something stands in for it, until its own end.
+        let mut stands: Vec<usize> = (0..self.list.len()).collect();
+        for one in replaced {
+            stands[one.to] = stands[one.from];
+        }
+        let mut lives: Vec<Lifetime> = Vec::with_capacity(self.list.len());
+        let mut at: Vec<usize> = Vec::with_capacity(self.list.len());
+        for (number, stay) in self.list.iter().enumerate() {
+            if stands[number] == number {
+                at.push(lives.len());
+                lives.push(Lifetime {
+                    bytes: stay.bytes,
+                    first: stay.first,
+                    last: stay.last,
+                });
+            } else {
+                // Steps come in order, so what it is written over was looked at before.
+                let place = at[stands[number]];
+                lives[place].last = lives[place].last.max(stay.last);
+                at.push(place);
+            }
+        }
+        let layout = lay_out(&lives, ALIGN);
+        Layout {
+            offsets: at.iter().map(|place| layout.offsets[*place]).collect(),
+            bytes: layout.bytes,
+        }
+    }
+
     /// The step of a moment, and the pass of that step.
     fn step(&self, moment: usize) -> (usize, usize) {
         let after = self.begins.partition_point(|begin| *begin <= moment);
@@ -52,11 +107,19 @@ pub(crate) struct Shared {
     pub(crate) loaded: u64,
 }
 
-/// Lays out everything that stays at a spot, variant by variant.
-pub(crate) fn pool(world: &World, (face, kind): Spot, lists: &[Stays], shared: &Shared) -> Pool {
+/// Lays out everything that stays at a spot, variant by variant; and tells what is written over
+/// something else, where that takes less memory.
+pub(crate) fn pool(
+    world: &World,
+    (face, kind): Spot,
+    lists: &[Stays],
+    shared: &Shared,
+) -> (Pool, Vec<Vec<Replacing>>) {
+    let mut all = Vec::new();
     let mut pool = Pool {
         memory: kind.to_string(),
         device: info(world, face).id.to_string(),
+        tiles: face.tiled && kind == HOST,
         budget: None,
         slot: 0,
         bound: 0,
@@ -82,19 +145,20 @@ pub(crate) fn pool(world: &World, (face, kind): Spot, lists: &[Stays], shared: &
         pool.shared += bytes.next_multiple_of(ALIGN);
     }
     for (variant, stays) in lists.iter().enumerate() {
-        let lives: Vec<Lifetime> = stays
-            .list
-            .iter()
-            .map(|stay| Lifetime {
-                bytes: stay.bytes,
-                first: stay.first,
-                last: stay.last,
-            })
-            .collect();
-        let layout = lay_out(&lives, ALIGN);
+        let mut layout = stays.lay_out(&[]);
+        let mut replaced = stays.replaceable();
+        if !replaced.is_empty() {
+            let smaller = stays.lay_out(&replaced);
+            if smaller.bytes < layout.bytes {
+                layout = smaller;
+            } else {
+                replaced.clear();
+            }
+        }
         // Slots are as long as their last value's room, which is whole words.
         pool.slot = pool.slot.max(layout.bytes.next_multiple_of(ALIGN));
-        count(&mut pool, variant, stays);
+        count(&mut pool, variant, stays, &replaced);
+        all.push(replaced);
         let lodgings = stays.list.iter().zip(&layout.offsets);
         let lodgings = lodgings.map(|(stay, offset)| {
             let (first, first_pass) = stays.step(stay.first);
@@ -112,17 +176,23 @@ pub(crate) fn pool(world: &World, (face, kind): Spot, lists: &[Stays], shared: &
         });
         pool.layout.push(lodgings.collect());
     }
-    pool
+    (pool, all)
 }
 
 /// Notes how much lives when, and when it is most.
-fn count(pool: &mut Pool, variant: usize, stays: &Stays) {
+fn count(pool: &mut Pool, variant: usize, stays: &Stays, replaced: &[Replacing]) {
     let end = stays.list.iter().map(|stay| stay.last).max().unwrap_or(0);
     // Bytes come and go; the sum in between is what lives.
     let mut change = vec![0_i128; end + 2];
     for stay in &stays.list {
         change[stay.first] += i128::from(stay.bytes);
         change[stay.last + 1] -= i128::from(stay.bytes);
+    }
+    // At the moment at which one is written over the other, both are the same bytes.
+    for one in replaced {
+        let bytes = i128::from(stays.list[one.to].bytes);
+        change[one.moment] -= bytes;
+        change[one.moment + 1] += bytes;
     }
     let mut most = vec![0; stays.begins.len()];
     let mut live = 0_i128;

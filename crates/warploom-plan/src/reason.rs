@@ -1,12 +1,13 @@
 //! Why a plan is as it is.
 
 use warploom_core::Bytes;
+use warploom_core::memory::HOST;
 use warploom_kernels::op::Backends;
 
 use crate::draft::Draft;
 use crate::pipeline::Policy;
 use crate::place::{Placing, Tried};
-use crate::plan::{PlanStep, Reason};
+use crate::plan::{PlanStep, Reason, is_straight};
 
 /// How a card was chosen.
 fn policy_text(policy: Policy) -> &'static str {
@@ -96,17 +97,26 @@ impl Placing<'_, '_> {
         }
         reasons.push(Reason {
             about: format!(
-                "{} {} in flight",
+                "{} {}{} in flight",
                 chosen.depth,
-                if tiled { "tiles" } else { "records" }
+                if tiled { "tile" } else { "record" },
+                if chosen.depth == 1 { "" } else { "s" }
             ),
-            why: match (self.options.depth, chosen.depth) {
-                (Some(_), _) => "asked for".to_owned(),
-                (None, 1) => "one at a time: nothing overlaps, or no more fit".to_owned(),
-                (None, _) => "copies of one overlap with work on the other".to_owned(),
-            },
+            why: self.why_so_many(&chosen.draft, chosen.depth).to_owned(),
         });
         reasons
+    }
+
+    fn why_so_many(&self, draft: &Draft, depth: u32) -> &'static str {
+        let copies = draft.pools.iter().any(|pool| pool.memory != HOST.name());
+        let straight = is_straight(draft.faces.len(), &draft.pools, &draft.variants);
+        match (self.options.depth, depth) {
+            (Some(_), _) => "asked for",
+            (None, _) if !straight => "one after the other: they go back and forth",
+            (None, 1) => "one at a time: no more pay, or no more fit",
+            (None, _) if copies => "copies of one overlap with work on the other",
+            (None, _) => "one is read while another is worked on and a third is written",
+        }
     }
 
     /// Why there are tiles, what that means for bits, and what it moves to the processor.

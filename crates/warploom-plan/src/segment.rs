@@ -18,6 +18,21 @@ use crate::typed::Typed;
 pub(crate) struct FaceAt {
     pub(crate) card: usize,
     pub(crate) face: usize,
+    /// Does it work on tiles there? They have memory of their own, also where whole images are in
+    /// memory of the same kind.
+    pub(crate) tiled: bool,
+}
+
+impl FaceAt {
+    pub(crate) const fn new(card: usize, face: usize) -> Self {
+        let tiled = false;
+        Self { card, face, tiled }
+    }
+
+    /// The face, whatever it works on.
+    pub(crate) const fn whole(self) -> Self {
+        Self::new(self.card, self.face)
+    }
 }
 
 /// Operations in a row on one face.
@@ -43,6 +58,8 @@ pub(crate) struct Segment {
     /// Seconds its passes should take, beside what launches cost.
     pub(crate) seconds: f64,
     pub(crate) fused: Vec<String>,
+    /// Which of `reads` may lie where which of `gives` is written.
+    pub(crate) replaceable: Vec<(usize, usize)>,
 }
 
 /// From which pass to which a program needs its memory, counted from 0.
@@ -144,8 +161,17 @@ fn build(
         spans: Spans::of(&program),
         traffic: explanation.bytes(),
         seconds: explanation.seconds(machine),
-        fused: explanation.notes.iter().map(ToString::to_string).collect(),
+        fused: notes(&program),
+        replaceable: program.replaceable(),
     }
+}
+
+/// What was decided about a program's passes.
+pub(crate) fn notes(program: &Program) -> Vec<String> {
+    let fused = program.explanation().notes.iter().map(ToString::to_string);
+    let over = program.in_place().into_iter();
+    let over = over.map(|at| format!("pass {} writes over what it reads", at + 1));
+    fused.chain(over).collect()
 }
 
 /// What of a program runs on the host, each named once.

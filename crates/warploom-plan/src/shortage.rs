@@ -3,11 +3,12 @@
 use warploom_core::{BackendId, Bytes};
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::draft::{Draft, Room, Rules, draft};
+use crate::draft::{Draft, Rules, draft};
 use crate::fit::{Lacking, Unfit};
 use crate::place::{Placing, Tried};
 use crate::plan::PlanStep;
 use crate::target::listed;
+use crate::tile::Tiling;
 
 /// Why a card does not run whole records.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Placing<'_, '_> {
             }
             (None, Err(NoTiles::Never(why))) => (why, None),
             (Some(why), Ok(_)) => {
-                let forbidden = self.against_tiles().join(" and without ");
+                let forbidden = self.against_tiles(home).join(" and without ");
                 let instead = format!("without {forbidden} it runs in tiles");
                 (why.to_owned(), Some(instead))
             }
@@ -86,9 +87,9 @@ impl Placing<'_, '_> {
     }
 
     /// The settings that rule tiles out: they are not records in flight, and they go to the host.
-    fn against_tiles(&self) -> Vec<&'static str> {
+    fn against_tiles(&self, home: BackendId) -> Vec<&'static str> {
         let depth = self.options.depth.map(|_| "`--depth`");
-        let strict = self.pipeline.no_host_copy;
+        let strict = self.pipeline.no_host_copy && home != BackendId::CPU;
         let strict = strict.then_some("`strict = \"no-host-copy\"`");
         depth.into_iter().chain(strict).collect()
     }
@@ -96,46 +97,63 @@ impl Placing<'_, '_> {
     /// The pipeline on tiles, as if nothing that was asked for ruled them out.
     fn on_tiles(&self, card: usize, home: BackendId) -> Result<Tried, NoTiles> {
         let never = |why: &str| NoTiles::Never(why.to_owned());
-        if home == BackendId::CPU {
-            return Err(never("tiles are for devices"));
-        }
         let no_processor = || never("no tiles: they need the processor beside the card");
         let host = self.processor().ok_or_else(no_processor)?;
         let mut faces = self.faces(card, home).map_err(|_| no_processor())?;
-        let moved = self.make_room(&mut faces, host).map_err(NoTiles::Never)?;
-        let face = faces.iter().flatten().find(|face| **face != host);
+        let moved = self.make_room(&mut faces, home, host);
+        let moved = moved.map_err(NoTiles::Never)?;
+        let face = faces.iter().flatten().find(|face| face.tiled);
         let whole = || never("tiles cannot help: every operation looks at whole images");
         let face = face.ok_or_else(whole)?;
-        let budget = self.budget(card, face.card).unwrap_or(u64::MAX);
         let limits = &self.world.cards[face.card].faces[face.face].limits;
-        let budget = budget.min(limits.max_alloc);
-        // Two tiles in flight, so that copies of one overlap with work on the other. Programs of
-        // several segments stay loaded together, which may leave room for the smallest tiles only.
-        let rooms = [Room::Within(budget / 2), Room::Within(budget), Room::Least];
-        for room in rooms {
+        let room = |on: usize| {
+            let budget = self.budget(card, on).unwrap_or(u64::MAX);
+            budget.min(limits.max_alloc)
+        };
+        let segments = self.segments(&faces);
+        let draft = |tiles: &[Vec<Tiling>]| {
             let rules = Rules {
                 no_host_copy: false,
-                tiles: Some(room),
+                tiles,
                 moved: &moved,
             };
-            let Ok(draft) = draft(self.world, self.options, self.graphs, &faces, rules) else {
-                continue;
-            };
-            let kept = (room == Room::Least).then(|| Box::new(draft.clone()));
-            match (self.fitted(card, draft, None), kept) {
-                (Ok((draft, depth)), _) => {
-                    return Ok(Tried {
-                        card,
-                        backend: home,
-                        draft,
-                        depth,
-                    });
-                }
-                (Err(unfit), Some(draft)) => return Err(NoTiles::Unfit(draft, unfit)),
-                (Err(_), None) => {}
-            }
+            draft(self.world, self.options, self.graphs, &segments, rules)
+        };
+        let tried = |(draft, depth): (Draft, u32)| Tried {
+            card,
+            backend: home,
+            draft,
+            depth,
+        };
+        let fitting = |tiles: &Vec<Vec<Tiling>>| {
+            let fitted = self.fitted(card, draft(tiles).ok()?, None);
+            fitted.ok().map(tried)
+        };
+        let here = room(face.card);
+        if let Some(fits) = self.quick_tiles(&segments, here).as_ref().and_then(fitting) {
+            return Ok(fits);
         }
-        Err(never("no tiles: no tile is small enough for the device"))
+        let no_tile = || never("no tiles: no tile is small enough for the device");
+        let choices = self.choices(&segments, here).ok_or_else(no_tile)?;
+        let least = choices.least().ok_or_else(no_tile)?;
+        let least = draft(&least).map_err(|_| no_tile())?;
+        let fitted = self.fitted(card, least.clone(), None);
+        let fitted = fitted.map_err(|unfit| NoTiles::Unfit(Box::new(least.clone()), unfit))?;
+        // Whole images on the processor leave less for tiles.
+        let images = least
+            .pools
+            .iter()
+            .filter(|pool| home == BackendId::CPU && !pool.tiles);
+        let images: u64 = images
+            .map(|pool| pool.slot + pool.shared + pool.loaded)
+            .sum();
+        let left = |on: usize| {
+            let there = self.there(on).unwrap_or(u64::MAX);
+            room(on).min(there.saturating_sub(images))
+        };
+        let largest = choices.largest(left);
+        let largest = largest.as_ref().and_then(fitting);
+        Ok(largest.unwrap_or_else(|| tried(fitted)))
     }
 
     /// Tells that neither whole records nor the smallest tiles fit.
@@ -173,8 +191,7 @@ impl Placing<'_, '_> {
         };
         let enough = Enough {
             bytes: whole.map_or(lacking.needed, |whole| whole.min(lacking.needed)),
-            // Several segments may share what is there in more ways than are tried.
-            least: tiled.len() == 1,
+            least: true,
         };
         let help = self.help(card, &lacking, Some(enough));
         let finding = Diagnostic::error(Problem::DoesNotFit, message);

@@ -1,7 +1,7 @@
 //! Records that do not fit: cut into tiles, each with as much around it as its operations read.
 //!
-//! Only operations that look at a pixel's surroundings run on tiles; numbers that an earlier one
-//! computed go with every tile. What looks at all pixels (sums, percentiles, labels, distances) runs
+//! Only operations that look at a pixel's surroundings run on tiles, on cards and on the processor alike;
+//! numbers that an earlier one computed go with every tile. What looks at all pixels (sums, percentiles, labels, distances) runs
 //! on the processor between two passes over tiles, on the whole image in host memory. Every strict
 //! device gives the processor's bits, so the result is that of the untiled pipeline, bit for bit;
 //! where a device or the pipeline is not strict, the plan says so.
@@ -18,8 +18,9 @@ use crate::diagnostic::{Diagnostic, Problem};
 use crate::draft::{Draft, Moved, info};
 use crate::pipeline::Math;
 use crate::place::Placing;
+use crate::pool::ALIGN;
 use crate::resolve::Ref;
-use crate::segment::{FaceAt, Segment, detours, lowered};
+use crate::segment::{FaceAt, Segment, detours, lowered, notes};
 use crate::typed::{AskedBy, Typed};
 
 /// Can an operation run on a tile? Its images are equally large, and no pixel depends on pixels
@@ -33,9 +34,7 @@ fn is_local(graph: &Typed<'_>, at: usize) -> bool {
 impl Placing<'_, '_> {
     /// Why what was asked for rules out tiles.
     pub(crate) fn hindrance(&self, home: BackendId) -> Option<&'static str> {
-        if home == BackendId::CPU {
-            Some("no tiles on the processor: records and results lie whole in its memory anyway")
-        } else if self.pipeline.no_host_copy {
+        if self.pipeline.no_host_copy && home != BackendId::CPU {
             Some("no tiles with `strict = \"no-host-copy\"`: they go through the host")
         } else if self.options.depth.is_some() {
             Some("no tiles with a depth: records in flight are whole")
@@ -49,19 +48,28 @@ impl Placing<'_, '_> {
         let card = self.world.cpu()?;
         let mut faces = self.world.cards[card].faces.iter();
         let face = faces.position(|face| face.id.backend == BackendId::CPU)?;
-        Some(FaceAt { card, face })
+        Some(FaceAt::new(card, face))
     }
 
-    /// Moves what looks at whole images to the processor, and says what that was.
+    /// Has everything that can run on tiles do so; moves what looks at whole images to the processor,
+    /// and says what that was. What the processor does beside another card it does on whole images.
     pub(crate) fn make_room(
         &self,
         faces: &mut [Vec<FaceAt>],
+        home: BackendId,
         host: FaceAt,
     ) -> Result<Vec<Moved>, String> {
         let mut all: Vec<Moved> = Vec::new();
         for ((graph, faces), asks) in self.graphs.iter().zip(faces).zip(self.asks) {
             for (at, face) in faces.iter_mut().enumerate() {
-                if *face == host || is_local(graph, at) {
+                if *face == host && home != BackendId::CPU {
+                    continue;
+                }
+                if is_local(graph, at) {
+                    face.tiled = true;
+                    continue;
+                }
+                if *face == host {
                     continue;
                 }
                 let op = &graph.ops[at];
@@ -138,110 +146,163 @@ impl Tiling {
     }
 
     /// Bytes a tile takes on the device.
-    pub(crate) fn bytes(&self, align: u64) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let values = self.values();
-        values.map(|bytes| bytes.next_multiple_of(align)).sum()
+        values.map(|bytes| bytes.next_multiple_of(ALIGN)).sum()
     }
 }
 
-/// The fewest tiles of which one fits into `room` bytes; `None`, with the smallest that there are,
-/// when not even a tile of one pixel does.
-pub(crate) fn tile(
-    graph: &Typed<'_>,
-    segment: &Segment,
-    info: &DeviceInfo,
-    machine: &Machine,
-    room: u64,
-    align: u64,
-) -> Result<Tiling, u64> {
-    let wanted: BTreeSet<Ref> = segment.gives.iter().copied().collect();
-    let reads = segment.reads.iter().copied();
-    let kinds: BTreeMap<Ref, ValueKind> = reads.zip(segment.read_kinds.iter().copied()).collect();
-    let whole = lowered(graph, &segment.ops, &wanted, &kinds, None).ok_or(0_u64)?;
-    let around = halo(&whole.flow).ok_or(0_u64)?;
-    let first = whole.flow.outputs().first().ok_or(0_u64)?;
-    let dims = whole.flow.kind(*first).dims();
-    let try_with = |extents: Dims| -> Option<Tiling> {
-        let cuts = [0, 1, 2].map(|axis| Cut::along(&around, dims, extents, axis));
+/// Cuts the images of one segment.
+pub(crate) struct Tiler<'a, 'p> {
+    graph: &'a Typed<'p>,
+    segment: &'a Segment,
+    info: &'a DeviceInfo,
+    machine: Machine,
+    wanted: BTreeSet<Ref>,
+    kinds: BTreeMap<Ref, ValueKind>,
+    halo: Halo,
+    dims: Dims,
+    /// Bytes of one pixel of every image.
+    pixel: u64,
+}
+
+impl<'a, 'p> Tiler<'a, 'p> {
+    /// `None` when the segment does not work on tiles.
+    pub(crate) fn new(
+        graph: &'a Typed<'p>,
+        segment: &'a Segment,
+        info: &'a DeviceInfo,
+        machine: Machine,
+    ) -> Option<Self> {
+        let wanted: BTreeSet<Ref> = segment.gives.iter().copied().collect();
+        let reads = segment.reads.iter().copied();
+        let kinds: BTreeMap<Ref, ValueKind> =
+            reads.zip(segment.read_kinds.iter().copied()).collect();
+        let flow = lowered(graph, &segment.ops, &wanted, &kinds, None)?.flow;
+        let images = flow.inputs().iter().chain(flow.outputs());
+        let images = images.filter_map(|id| flow.kind(*id).image());
+        Some(Self {
+            halo: halo(&flow)?,
+            dims: flow.kind(*flow.outputs().first()?).dims(),
+            pixel: images.map(|image| image.dtype.bytes()).sum(),
+            graph,
+            segment,
+            info,
+            machine,
+            wanted,
+            kinds,
+        })
+    }
+
+    fn cuts(&self, extents: Dims) -> [Cut; 3] {
+        [0, 1, 2].map(|axis| Cut::along(&self.halo, self.dims, extents, axis))
+    }
+
+    /// Every extent of tiles there is, from whole images to one pixel: halved along the axis along
+    /// which halving copies least; of those that cost the same the slowest, whose tiles are contiguous
+    /// in memory.
+    fn extents(&self) -> impl Iterator<Item = Dims> {
+        let halve = |extents: &Dims| {
+            let halved = |axis: usize| {
+                let mut halved = *extents;
+                halved[axis] = halved[axis].div_ceil(2);
+                halved
+            };
+            let read = |axis: usize| {
+                let cuts = self.cuts(halved(axis));
+                let read = cuts.iter().map(|cut| u128::from(cut.read));
+                read.product::<u128>()
+            };
+            let axes = (0..3).filter(|axis| extents[*axis] > 1);
+            let axis = axes.min_by_key(|axis| (read(*axis), *axis))?;
+            Some(halved(axis))
+        };
+        std::iter::successors(Some(self.dims), halve)
+    }
+
+    /// What tiles of these extents take; `None` when an operation does not take such images, or the
+    /// device not one of them as an argument.
+    fn with(&self, extents: Dims) -> Option<Tiling> {
+        let cuts = self.cuts(extents);
         // The largest of each extent: what surrounds a tile at an edge is less.
-        let most = cuts.map(|cut| cut.most);
-        let tile = lowered(graph, &segment.ops, &wanted, &kinds, Some(most))?;
-        let program = Program::new(&tile.flow, info);
+        let most = Some(cuts.map(|cut| cut.most));
+        let tile = lowered(
+            self.graph,
+            &self.segment.ops,
+            &self.wanted,
+            &self.kinds,
+            most,
+        )?;
+        let program = Program::new(&tile.flow, self.info);
         let explanation = program.explanation();
         let inputs = tile.flow.inputs().iter();
         let reads: Vec<u64> = inputs.map(|id| tile.flow.kind(*id).bytes()).collect();
         let gives: Vec<u64> = tile.gives.iter().map(|(_, kind)| kind.bytes()).collect();
-        let pixels = |dims: Dims| dims.iter().product::<u64>();
         let read = cuts.iter().map(|cut| cut.read).product::<u64>();
         let count = cuts.iter().map(|cut| cut.count).product::<u64>();
-        let up = tile
-            .flow
-            .inputs()
-            .iter()
-            .map(|id| match tile.flow.kind(*id) {
-                ValueKind::Image(image) => read * image.dtype.bytes(),
-                // Every tile gets all numbers.
-                list @ ValueKind::List { .. } => count * list.bytes(),
-            });
+        let inputs = tile.flow.inputs().iter();
+        let up = inputs.map(|id| match tile.flow.kind(*id) {
+            ValueKind::Image(image) => read * image.dtype.bytes(),
+            // Every tile gets all numbers.
+            list @ ValueKind::List { .. } => count * list.bytes(),
+        });
         let down = tile.gives.iter().map(|(_, kind)| kind.dtype().bytes());
-        let copied = (up.sum(), pixels(dims) * down.sum::<u64>());
-        Some(Tiling {
+        let pixels = self.dims.iter().product::<u64>();
+        let tiling = Tiling {
             extents,
-            halo: around,
+            halo: self.halo,
             count,
             scratch: program.workspace(),
             loaded: program.loaded_bytes() * cuts.iter().map(|cut| cut.sizes).product::<u64>(),
             detours: detours(&program),
-            fused: explanation.notes.iter().map(ToString::to_string).collect(),
+            fused: notes(&program),
             passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
-            seconds: explanation.seconds(machine),
+            seconds: explanation.seconds(&self.machine),
             traffic: explanation.bytes(),
-            copied,
+            copied: (up.sum(), pixels * down.sum::<u64>()),
             reads,
             gives,
+        };
+        let limit = self.info.limits.max_binding;
+        let bound = tiling.values().all(|bytes| bytes <= limit);
+        bound.then_some(tiling)
+    }
+
+    /// What the images of a tile take at least: what is more than there is need not be compiled.
+    fn at_least(&self, extents: Dims) -> u64 {
+        let pixels = self.cuts(extents).map(|cut| cut.most);
+        let pixels = pixels.iter().fold(1_u64, |all, n| all.saturating_mul(*n));
+        pixels.saturating_mul(self.pixel)
+    }
+
+    /// The fewest tiles of which one fits into `room` bytes, with what its programs keep loaded.
+    pub(crate) fn largest(&self, room: u64) -> Option<Tiling> {
+        let mut tilings = self
+            .extents()
+            .filter(|extents| self.at_least(*extents) <= room)
+            .filter_map(|extents| self.with(extents));
+        tilings.find(|tiling| tiling.bytes() + tiling.loaded <= room)
+    }
+
+    /// The smallest tiles there are.
+    pub(crate) fn smallest(&self) -> Option<Tiling> {
+        let one = self.with([1; 3]);
+        one.or_else(|| {
+            // Not everything takes single pixels.
+            let extents: Vec<Dims> = self.extents().collect();
+            extents
+                .into_iter()
+                .rev()
+                .find_map(|extents| self.with(extents))
         })
-    };
-    // What the images alone take: far more than there is need not be compiled to be known.
-    let flow = &whole.flow;
-    let images = flow.inputs().iter().chain(flow.outputs());
-    let images = images.filter_map(|id| flow.kind(*id).image());
-    let images: u64 = images.map(|image| image.dtype.bytes()).sum();
-    let far = room.saturating_mul(4).saturating_add(64 << 20);
-    let hopeless = |extents: Dims| {
-        let pixels = extents.iter().product::<u64>();
-        extents != [1; 3] && pixels.saturating_mul(images) > far
-    };
-    let mut extents = dims;
-    let mut smallest = u64::MAX;
-    loop {
-        if let Some(tiling) = (!hopeless(extents)).then(|| try_with(extents)).flatten() {
-            let bytes = tiling.bytes(align);
-            // What programs keep on the device leaves less for each of the tiles in flight.
-            let limit = info.limits.max_binding;
-            if bytes + tiling.loaded <= room && tiling.values().all(|bytes| bytes <= limit) {
-                return Ok(tiling);
-            }
-            smallest = smallest.min(bytes + tiling.loaded);
-        }
-        // The axis along which halving copies least; of those that cost the same the slowest,
-        // whose tiles are contiguous in memory.
-        let halved = |axis: usize| {
-            let mut halved = extents;
-            halved[axis] = halved[axis].div_ceil(2);
-            halved
-        };
-        let read = |axis: usize| {
-            let extents = halved(axis);
-            let cuts = [0, 1, 2].map(|axis| Cut::along(&around, dims, extents, axis));
-            cuts.iter()
-                .map(|cut| u128::from(cut.read))
-                .product::<u128>()
-        };
-        let axes = (0..3).filter(|axis| extents[*axis] > 1);
-        let Some(axis) = axes.min_by_key(|axis| (read(*axis), *axis)) else {
-            return Err(smallest);
-        };
-        extents = halved(axis);
+    }
+
+    /// All that may take no more than `room` bytes, larger ones first.
+    pub(crate) fn all(&self, room: u64) -> Vec<Tiling> {
+        self.extents()
+            .filter(|extents| self.at_least(*extents) <= room)
+            .filter_map(|extents| self.with(extents))
+            .collect()
     }
 }
 
@@ -266,14 +327,7 @@ impl Cut {
             sizes: 0,
         };
         let mut lengths = BTreeSet::new();
-        let mut line = [1; 3];
-        let mut tile = [1; 3];
-        (line[axis], tile[axis]) = (dims[axis], extents[axis]);
-        let (reach, grain) = ([0; 3], [1; 3]);
-        let mut alone = Halo { reach, grain };
-        (alone.reach[axis], alone.grain[axis]) = (halo.reach[axis], halo.grain[axis]);
-        for part in alone.parts(line, tile) {
-            let length = part.extents()[axis];
+        for length in halo.lengths(axis, dims[axis], extents[axis]) {
             cut.count += 1;
             cut.most = cut.most.max(length);
             cut.read += length;

@@ -140,9 +140,16 @@ impl Errand {
     }
 
     fn room(&self, memory: &str, device: &str) -> Result<&Room, RunFailure> {
+        self.room_for(false, memory, device)
+    }
+
+    /// Memory on a device; tiles on the processor are apart from whole images.
+    fn room_for(&self, tiles: bool, memory: &str, device: &str) -> Result<&Room, RunFailure> {
         let mut rooms = self.rooms.iter();
         let here = |room: &&Room| {
-            room.pool.memory == memory && (memory == "host" || room.pool.device == device)
+            let pool = &room.pool;
+            let same = pool.memory == memory && pool.tiles == (tiles && memory == "host");
+            same && (memory == "host" || pool.device == device)
         };
         let found = rooms.find(here);
         found.ok_or_else(|| foreign(format!("the plan has no {memory} on {device}")))
@@ -293,13 +300,13 @@ impl Errand {
                 if in_pairs(kind.dtype()) {
                     to_pairs(&mut tile);
                 }
-                let room = self.room(memory, device)?;
+                let room = self.room_for(true, memory, device)?;
                 let (place, _) = Self::place(room, at, step, (Role::Tile, name))?;
                 let to = place.part(0..tile.len() as u64)?;
                 queue(&mut self.queues, device)?.upload(&tile, &to)?;
                 inputs.push(place);
             }
-            let room = self.room(memory, device)?;
+            let room = self.room_for(true, memory, device)?;
             let one = |name: &String| Ok(Self::place(room, at, step, (Role::Tile, name))?.0);
             let outputs: Result<Vec<Slice>, RunFailure> = done.gives().iter().map(one).collect();
             let outputs = outputs?;

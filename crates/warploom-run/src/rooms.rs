@@ -9,7 +9,7 @@ use warploom_core::{
 };
 use warploom_io::Image;
 use warploom_kernels::Dims;
-use warploom_kernels::program::{Loaded, Loader, Program, to_pairs};
+use warploom_kernels::program::{Loaded, Loader, to_pairs};
 use warploom_plan::ExecutionPlan;
 use warploom_plan::pipeline::Math as PlanMath;
 use warploom_plan::plan::{CopyReason, PlanStep, Pool, Variant};
@@ -121,11 +121,10 @@ impl Faces {
         step: usize,
         tile: Option<Dims>,
     ) -> Result<Arc<Loaded>, RunFailure> {
-        let flow = variant.flow(step, tile);
-        let flow = flow.map_err(|finding| RunFailure::Refused(vec![*finding]))?;
         let done = &variant.steps[step];
         let loader = self.loader(done.device())?;
-        let program = Program::new(&flow, loader.device().info());
+        let program = variant.program(step, tile, loader.device().info());
+        let program = program.map_err(|finding| RunFailure::Refused(vec![*finding]))?;
         let is_counted = match done {
             PlanStep::Run {
                 passes,

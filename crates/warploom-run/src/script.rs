@@ -113,57 +113,6 @@ fn place(
     })
 }
 
-/// Can this plan run as scripts: one face, whole images, nothing that takes a detour over the host,
-/// and everything that is written was made on the device?
-pub(crate) fn is_scriptable(plan: &ExecutionPlan) -> bool {
-    let one_face = plan.others.is_empty() && plan.device.faces.len() == 1;
-    let has_copies = plan.memory.pools.iter().any(|pool| pool.memory != "host");
-    one_face
-        && plan.variants.iter().all(|variant| {
-            let plain = variant.steps.iter().all(|step| match step {
-                PlanStep::Run { detours, .. } => detours.is_empty(),
-                PlanStep::Copy { why, .. } => *why != CopyReason::Route,
-                PlanStep::Tiled { .. } => false,
-            });
-            let given = |name: &String| {
-                let ops = variant.steps.iter().filter(|step| !step.ops().is_empty());
-                ops.into_iter().any(|step| step.gives().contains(name))
-            };
-            let copied = |name: &String| {
-                variant.steps.iter().any(|step| {
-                    matches!(step, PlanStep::Copy { value, why: CopyReason::Output, .. } if value == name)
-                })
-            };
-            let mut outputs = variant.outputs.iter();
-            plain
-                && outputs.all(|out| given(&out.value) && (!has_copies || copied(&out.value)))
-        })
-}
-
-/// Seconds that copies up, work and copies down of a unit should take, of the variant that takes longest
-/// for each.
-pub(crate) fn seconds(plan: &ExecutionPlan) -> [f64; 3] {
-    let mut most = [0.0; 3];
-    for variant in &plan.variants {
-        let mut own = [0.0; 3];
-        for step in &variant.steps {
-            let at = match step {
-                PlanStep::Copy { why, .. } => match why {
-                    CopyReason::Constant => continue,
-                    CopyReason::Output => 2,
-                    _ => 0,
-                },
-                _ => 1,
-            };
-            own[at] += step.seconds();
-        }
-        for (most, own) in most.iter_mut().zip(own) {
-            *most = own.max(*most);
-        }
-    }
-    most
-}
-
 impl Script {
     /// For a device whose memory is the host's: the images are read to where they are needed.
     pub(crate) fn in_place(

@@ -41,7 +41,8 @@ impl<'a> Runner<'a> {
         let rooms = plan.memory.pools.iter().map(|pool| {
             // Spoilt, so that nothing works by chance.
             let filled = |bytes: u64| vec![0xA5; length(bytes)];
-            let device = (pool.memory != "host" && !pool.memory.ends_with("pinned")).then(|| {
+            let host = pool.memory == "host" && !pool.tiles;
+            let device = (!host && !pool.memory.ends_with("pinned")).then(|| {
                 let device = loaders[&pool.device].device();
                 let kinds = device.info().memory.iter();
                 let kind = kinds.copied().find(|kind| kind.name() == pool.memory);
@@ -76,9 +77,16 @@ impl<'a> Runner<'a> {
     }
 
     fn room(&self, memory: &str, device: &str) -> usize {
+        self.room_for(false, memory, device)
+    }
+
+    /// Tiles on the processor are apart from whole images.
+    fn room_for(&self, tiles: bool, memory: &str, device: &str) -> usize {
         let mut rooms = self.rooms.iter();
         let here = |room: &Room| {
-            room.pool.memory == memory && (memory == "host" || room.pool.device == device)
+            let pool = &room.pool;
+            let same = pool.memory == memory && pool.tiles == (tiles && memory == "host");
+            same && (memory == "host" || pool.device == device)
         };
         rooms.position(here).unwrap()
     }
@@ -165,10 +173,9 @@ impl<'a> Runner<'a> {
 
     /// The program of a step, which must be the one that was counted.
     fn program(&self, step: usize, tile: Option<Dims>) -> Program {
-        let flow = self.variant().flow(step, tile).unwrap();
         let done = &self.variant().steps[step];
         let info = self.loaders[done.device()].device().info();
-        let program = Program::new(&flow, info);
+        let program = self.variant().program(step, tile, info).unwrap();
         match done {
             PlanStep::Run {
                 passes,
@@ -249,7 +256,7 @@ impl<'a> Runner<'a> {
         else {
             unreachable!()
         };
-        let room = self.room(memory, device);
+        let room = self.room_for(true, memory, device);
         let kind = |name: &String| self.variant().value(name).unwrap().kind();
         let image = |name: &String| kind(name).image().unwrap();
         let in_pairs = |dtype: DType| *pairs && dtype == DType::F64;

@@ -4,7 +4,7 @@ use warploom_core::DType;
 
 use warploom_flow::Boundary;
 
-use super::super::tape::Tape;
+use super::super::tape::{Read, Tape};
 use super::super::taps::Taps;
 use super::super::window::Fold;
 use super::map::{MOST, Map, Operand};
@@ -237,6 +237,24 @@ impl RowGraph {
             },
             _ => false,
         }
+    }
+
+    /// Is an input read by one expression only, and there at the very place it makes?
+    pub(super) fn reads_own(&self, input: usize) -> bool {
+        let mut values = self.values.iter();
+        let value = values.position(|value| value.place == Place::Input(input));
+        let Some(value) = value else {
+            return false;
+        };
+        let mut readers = self.steps.iter().filter(|step| step.from.contains(&value));
+        let (Some(step), None) = (readers.next(), readers.next()) else {
+            return false;
+        };
+        let Work::Map(map) = &step.work else {
+            return false;
+        };
+        let own = |read: &Read| map.value(read.image) != value || read.offset == [0; 3];
+        map.tape.reads().iter().all(own)
     }
 
     /// Expressions write outputs themselves where nothing else reads any of their results: other

@@ -114,6 +114,8 @@ pub(super) struct MapMemory {
     /// Which of them is each line of the map.
     places: Vec<usize>,
     zeros: Block,
+    /// Rows that are written over while they are read.
+    own: Vec<Block>,
 }
 
 /// A row with what lies beside it, and which row that is.
@@ -138,6 +140,8 @@ enum Held {
 pub(super) struct Around<'a, 'b> {
     pub(super) level: Level,
     pub(super) inputs: &'a [Image<'b>],
+    /// Inputs that lie in the memory of an output.
+    pub(super) over: &'a [(usize, usize)],
     pub(super) dims: [usize; 3],
     pub(super) z: usize,
     pub(super) top: i64,
@@ -166,6 +170,7 @@ impl Map {
             lines,
             places,
             zeros,
+            own,
         } = memory;
         let [_, ny, width] = around.dims;
         let zeros: &[u8] = zeros.reserve::<u8>(width * 8);
@@ -175,7 +180,14 @@ impl Map {
             line.holds = Held::Nothing;
         }
         places.resize(self.lines.len(), 0);
+        own.resize_with(around.over.len(), Block::default);
         for y in rows {
+            // A row and its results are never borrowed at once: it is copied, and stays in the cache.
+            for ((_, output), own) in around.over.iter().zip(&mut *own) {
+                let row: &[u8] = with_image_mut!(&mut outputs[*output], view =>
+                    bytemuck::cast_slice(view.row(0, (y - around.top) as usize)));
+                own.reserve::<u8>(row.len())[..row.len()].copy_from_slice(row);
+            }
             let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
             let row = |read: usize| -> (DType, Held, &[u8]) {
                 let read = &self.tape.reads()[read];
@@ -183,7 +195,13 @@ impl Map {
                 let dtype = graph.values[value].dtype;
                 let length = width * dtype.bytes() as usize;
                 let [dz, dy, _] = read.offset.map(i64::from);
-                let found = if let Place::Input(at) = graph.values[value].place {
+                let lies = |at: usize| around.over.iter().position(|(input, _)| *input == at);
+                let found = if let Place::Input(at) = graph.values[value].place
+                    && let Some(lies) = lies(at)
+                {
+                    let which = Held::Row([around.z as i64, i64::from(place[1])]);
+                    Some((which, own[lies].as_slice::<u8>()))
+                } else if let Place::Input(at) = graph.values[value].place {
                     let z = around.z as i64 + dz;
                     let z = read.boundary.source(z, around.dims[0] as i64);
                     let y = read.boundary.source(i64::from(place[1]) + dy, ny as i64);

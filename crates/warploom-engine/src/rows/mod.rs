@@ -66,6 +66,9 @@ impl RowGraph {
 struct Given<'a> {
     inputs: &'a [Image<'a>],
     lists: &'a [&'a [f64]],
+    /// Inputs that are nowhere but in the memory of an output, each with that output.
+    over: &'a [(usize, usize)],
+    dims: [usize; 3],
 }
 
 /// A part of a plane.
@@ -155,22 +158,49 @@ impl RowEngine {
     /// # Panics
     /// As [`RowEngine::run`], or when a list or a number of one is missing.
     pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
+        self.run_over(inputs, lists, outputs, &[]);
+    }
+
+    /// The same where some inputs lie in the memory of an output and are not looked at: an expression
+    /// that reads only its own pixel of them. A row is taken from there before it is written.
+    ///
+    /// # Panics
+    /// As [`RowEngine::run_with`], or when there are several expressions or anything else.
+    pub(crate) fn run_over(
+        &self,
+        inputs: &[Image<'_>],
+        lists: &[&[f64]],
+        outputs: Vec<ImageMut<'_>>,
+        over: &[(usize, usize)],
+    ) {
         assert_eq!(lists.len(), self.graph.lists, "lists of numbers");
-        let dims = self.check(inputs, &outputs);
+        assert!(
+            over.iter().all(|(input, _)| self.graph.reads_own(*input)),
+            "what is written over may be read at its own place only"
+        );
+        let dims = self.check(inputs, &outputs, over);
         if dims.contains(&0) {
             return;
         }
         let long = long_rows(dims);
         let mut outputs = outputs;
         if self.is_local && long != dims {
-            let sources: Option<Vec<_>> = inputs.iter().map(|i| i.regrouped(long)).collect();
+            let sources = inputs.iter().enumerate().map(|(at, input)| {
+                let absent = over.iter().any(|(input, _)| *input == at);
+                if absent {
+                    Some(*input)
+                } else {
+                    input.regrouped(long)
+                }
+            });
+            let sources: Option<Vec<_>> = sources.collect();
             let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
             if let (Some(sources), Some(targets)) = (sources, targets) {
-                self.start(&sources, lists, targets, long);
+                self.start(&sources, lists, targets, over, long);
                 return;
             }
         }
-        self.start(inputs, lists, outputs, dims);
+        self.start(inputs, lists, outputs, over, dims);
     }
 
     fn start(
@@ -178,19 +208,36 @@ impl RowEngine {
         inputs: &[Image<'_>],
         lists: &[&[f64]],
         outputs: Vec<ImageMut<'_>>,
-        [planes, rows, _]: [usize; 3],
+        over: &[(usize, usize)],
+        dims: [usize; 3],
     ) {
+        let [planes, rows, _] = dims;
         let strips = Strips::new(planes, rows, self.halo);
-        let given = Given { inputs, lists };
+        let given = Given {
+            inputs,
+            lists,
+            over,
+            dims,
+        };
         self.share(given, outputs, strips, 0..strips.count());
     }
 
-    fn check(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>]) -> [usize; 3] {
+    fn check(
+        &self,
+        inputs: &[Image<'_>],
+        outputs: &[ImageMut<'_>],
+        over: &[(usize, usize)],
+    ) -> [usize; 3] {
         assert_eq!(inputs.len(), self.graph.inputs, "inputs");
         assert_eq!(outputs.len(), self.graph.outputs, "outputs");
         let dims = outputs.first().map_or([0; 3], ImageMut::dims);
         for value in &self.graph.values {
+            let lies = |at: usize| over.iter().find(|(input, _)| *input == at);
             let (is, at) = match value.place {
+                graph::Place::Input(at) if lies(at).is_some() => {
+                    let output = lies(at).map_or(0, |(_, output)| *output);
+                    ((outputs[output].dtype(), outputs[output].dims()), at)
+                }
                 graph::Place::Input(at) => ((inputs[at].dtype(), inputs[at].dims()), at),
                 graph::Place::Output(at) => ((outputs[at].dtype(), outputs[at].dims()), at),
                 graph::Place::Ring => continue,

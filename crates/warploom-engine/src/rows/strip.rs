@@ -78,10 +78,12 @@ impl Arena {
         z: usize,
         strip: Range<usize>,
     ) {
-        let Given { inputs, lists } = given;
-        let dims = inputs
-            .first()
-            .map_or_else(|| outputs[0].dims(), Image::dims);
+        let Given {
+            inputs,
+            lists,
+            over,
+            dims,
+        } = given;
         let (rows, strip) = (dims[1] as i64, strip.start as i64..strip.end as i64);
         self.kept.clear();
         self.kept.resize(graph.values.len(), 0);
@@ -95,6 +97,7 @@ impl Arena {
         let around = Around {
             level,
             inputs,
+            over,
             dims,
             z,
             top: strip.start,

@@ -9,7 +9,7 @@ use super::prim::{Combine, Prim, real};
 use super::taps::{Taps, Weights};
 use super::value::{Node, NodeId, Value, ValueId, ValueKind};
 use crate::Boundary;
-use crate::expr::{Dag, Ex, Graph, Ty};
+use crate::expr::{Dag, Ex, Graph, Node as Term, Ty};
 use crate::image::{Dims, ImageType};
 
 /// Primitives and the values between them. Nodes follow the nodes they depend on.
@@ -157,6 +157,26 @@ impl Flow {
     /// Is a value an output?
     pub fn is_output(&self, id: ValueId) -> bool {
         self.links[id as usize].output
+    }
+
+    /// May a node write `to` where `from` lies? It does when it is an expression that reads of `from`
+    /// nothing but the very pixel it makes, and both are images of the same extents and elements.
+    pub fn in_place(&self, node: &Node, from: ValueId, to: ValueId) -> bool {
+        let Prim::Map { dag, .. } = &node.prim else {
+            return false;
+        };
+        let (is, becomes) = (self.kind(from).image(), self.kind(to).image());
+        let alike = is
+            .zip(becomes)
+            .is_some_and(|(is, becomes)| (is.dims, is.dtype) == (becomes.dims, becomes.dtype));
+        let mut loads = dag.nodes().iter().filter_map(|(term, _)| match term {
+            Term::Load { image, at, .. } if node.inputs[*image as usize] == from => Some(*at),
+            _ => None,
+        });
+        alike
+            && node.inputs.contains(&from)
+            && node.outputs.contains(&to)
+            && loads.all(|at| dag.offset(at) == Some([0; 3]))
     }
 
     /// Adds a value that nothing writes yet.

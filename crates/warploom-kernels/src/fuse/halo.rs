@@ -52,13 +52,29 @@ impl Halo {
     }
 
     fn part(&self, dims: Dims, start: Dims, most: Dims) -> Part {
-        let gives = [0, 1, 2].map(|axis| start[axis]..dims[axis].min(start[axis] + most[axis]));
-        let reads = [0, 1, 2].map(|axis| {
-            let grain = self.grain[axis];
-            let first = gives[axis].start.saturating_sub(self.reach[axis]) / grain * grain;
-            first..dims[axis].min(gives[axis].end + self.reach[axis])
-        });
-        Part { gives, reads }
+        let both = [0, 1, 2].map(|axis| self.stretch(axis, dims[axis], start[axis], most[axis]));
+        Part {
+            gives: both.clone().map(|(gives, _)| gives),
+            reads: both.map(|(_, reads)| reads),
+        }
+    }
+
+    /// What a part that starts here gives along one axis, and what it reads.
+    fn stretch(&self, axis: usize, dim: u64, start: u64, most: u64) -> (Range<u64>, Range<u64>) {
+        let gives = start..dim.min(start + most);
+        let grain = self.grain[axis];
+        let first = start.saturating_sub(self.reach[axis]) / grain * grain;
+        let reads = first..dim.min(gives.end + self.reach[axis]);
+        (gives, reads)
+    }
+
+    /// How long the stretches are that parts of at most `most` pixels read along one axis of `dim`.
+    pub fn lengths(&self, axis: usize, dim: u64, most: u64) -> impl Iterator<Item = u64> {
+        let starts = (0..dim.div_ceil(most.max(1))).map(move |at| at * most);
+        starts.map(move |start| {
+            let (_, reads) = self.stretch(axis, dim, start, most);
+            reads.end - reads.start
+        })
     }
 }
 

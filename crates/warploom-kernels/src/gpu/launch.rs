@@ -23,6 +23,8 @@ pub enum LaunchArg {
 /// A kernel, how many work groups, and its arguments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
+    /// The node of the flow it is of, or one of its launches.
+    pub node: usize,
     /// The kernel.
     pub def: Arc<KernelDef>,
     /// Work groups in x, y, z.
@@ -90,6 +92,7 @@ impl Plan {
             u32::try_from(count).unwrap_or(u32::MAX)
         });
         self.launches.push(Launch {
+            node: 0,
             def: Arc::new(def),
             groups,
             args: args.finish(),

@@ -1,7 +1,7 @@
 //! An expression for each pixel.
 
 use crate::expr::{Dag, Ex, Node as Term, Ty};
-use crate::flow::{Flow, Node, Number};
+use crate::flow::{Flow, Node, Number, ValueId};
 use crate::kernel::{Access, Buf, Builder, Img, Work};
 
 use super::launch::{Args, Plan};
@@ -18,13 +18,16 @@ struct Frame<'k> {
     dims: [Ex<'k>; 3],
 }
 
+/// The launch of an expression. Of each pair in `over` the first, an input, lies where the second, an
+/// output, is written: the kernel then has one buffer for both.
 pub(super) fn plan(
     flow: &Flow,
     node: &Node,
-    dag: &Dag,
-    numbers: &[Number],
+    (dag, numbers): (&Dag, &[Number]),
+    over: &[(ValueId, ValueId)],
     tuning: &Tuning,
 ) -> Plan {
+    let lies = |id: ValueId| over.iter().find(|(from, _)| *from == id);
     let reach = reach_x(dag);
     let k = Builder::new();
     let mut args = Args::new();
@@ -33,7 +36,10 @@ pub(super) fn plan(
     for (at, id) in node.inputs.iter().enumerate() {
         let kind = flow.kind(*id);
         let name = format!("in{at}");
-        if kind.image().is_some() {
+        if lies(*id).is_some() {
+            images.push(None);
+            lists.push(None);
+        } else if kind.image().is_some() {
             images.push(Some(k.image(&name, kind.dtype(), Access::Read)));
             lists.push(None);
             args = args.image(flow, *id);
@@ -45,8 +51,20 @@ pub(super) fn plan(
     }
     let mut outputs = Vec::new();
     for (at, id) in node.outputs.iter().enumerate() {
-        outputs.push(k.image(&format!("out{at}"), flow.kind(*id).dtype(), Access::Write));
+        let is_read = over.iter().any(|(_, to)| to == id);
+        let access = if is_read {
+            Access::ReadWrite
+        } else {
+            Access::Write
+        };
+        outputs.push(k.image(&format!("out{at}"), flow.kind(*id).dtype(), access));
         args = args.image(flow, *id);
+    }
+    for (image, id) in images.iter_mut().zip(&node.inputs) {
+        let output = lies(*id).and_then(|(_, to)| node.outputs.iter().position(|o| o == to));
+        if let Some(output) = output {
+            *image = Some(outputs[output]);
+        }
     }
     let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
     let out = flow.kind(node.outputs[0]);

@@ -44,7 +44,7 @@ pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
 pub use samples::samples;
 pub use tuning::Tuning;
 
-use crate::flow::{Flow, Node, Prim};
+use crate::flow::{Flow, Node, Prim, ValueId};
 use crate::kernel::Target;
 
 /// Steps that the loops of one item may take on wgpu: software drivers of Vulkan leave them after
@@ -73,13 +73,28 @@ fn steps(flow: &Flow, node: &Node) -> usize {
     }
 }
 
+/// The launch of an expression that writes results over inputs, as pairs of the one and the other say
+/// ([`Flow::in_place`] allows them); `None` when the node is none, or the device cannot do it.
+pub fn plan_over(
+    flow: &Flow,
+    node: &Node,
+    over: &[(ValueId, ValueId)],
+    tuning: &Tuning,
+) -> Option<Plan> {
+    let Prim::Map { dag, numbers } = &node.prim else {
+        return None;
+    };
+    let plan = map::plan(flow, node, (dag, numbers), over, tuning);
+    usable(plan, tuning)
+}
+
 /// The launches of one node; `None` when the device cannot do it and the host must.
 pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
     if tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
         return None;
     }
     let plan = match &node.prim {
-        Prim::Map { dag, numbers } => Some(map::plan(flow, node, dag, numbers, tuning)),
+        Prim::Map { dag, numbers } => Some(map::plan(flow, node, (dag, numbers), &[], tuning)),
         Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),
         Prim::Window {
             axis,
@@ -142,6 +157,11 @@ pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
         Prim::Resize { linear } => Some(resample::resize(flow, node, *linear, tuning)),
         _ => whole::plan(flow, node, tuning),
     }?;
+    usable(plan, tuning)
+}
+
+/// Launches, unless they take numbers that the device does not have.
+fn usable(plan: Plan, tuning: &Tuning) -> Option<Plan> {
     let wide = plan.launches.iter().any(|launch| launch.def.is_wide());
     (!wide || tuning.wide).then_some(plan)
 }

@@ -6,6 +6,7 @@ use warploom_core::DeviceInfo;
 
 use super::explanation::Explanation;
 use super::layout::{Layout, Lifetime, lay_out};
+use super::over::{self, Over};
 use crate::cpu::Pass;
 use crate::flow::{Flow, ValueId, ValueKind};
 use crate::fuse::{Fused, Options, fuse};
@@ -32,6 +33,9 @@ pub struct Program {
     temps: Vec<Temp>,
     layout: Layout,
     touched: Touched,
+    over: Over,
+    /// Inputs that lie where an output is written, by their places.
+    replaced: Vec<(usize, usize)>,
 }
 
 /// The first and the last step that touch something; `None` when none does.
@@ -163,6 +167,7 @@ impl Program {
                 })
                 .collect();
             for mut launch in plan.launches {
+                launch.node = pass.nodes[0];
                 for arg in &mut launch.args {
                     match arg {
                         LaunchArg::Scratch(number) => *number += base,
@@ -173,14 +178,17 @@ impl Program {
                 steps.push(Step::Launch(launch));
             }
         }
-        let touched = Touched::by(&steps, flow.values().len(), temps.len());
+        let mut touched = Touched::by(&steps, flow.values().len(), temps.len());
         let mut bound = vec![false; flow.values().len()];
         for id in flow.inputs().iter().chain(flow.outputs()) {
             bound[*id as usize] = true;
         }
-        for ((id, value), bound) in (0_u32..).zip(flow.values()).zip(bound) {
+        let is_own =
+            |id: ValueId| !bound[id as usize] && flow.values()[id as usize].constant.is_none();
+        let over = within(&flow, &mut steps, &mut touched, tuning, is_own);
+        for ((id, value), bound) in (0_u32..).zip(flow.values()).zip(&bound) {
             let shared = touched.values[id as usize].is_some();
-            if !bound && value.constant.is_none() && shared {
+            if !bound && value.constant.is_none() && shared && over.last(id) == id {
                 temps.push(Temp {
                     value: Some(id),
                     bytes: room(&value.kind),
@@ -200,7 +208,84 @@ impl Program {
             temps,
             layout,
             touched,
+            over,
+            replaced: Vec::new(),
         }
+    }
+
+    /// Inputs, each with an output that may be bound to the same memory: by their places in the
+    /// flow's lists. The last step that reads the input is the first that writes there.
+    pub fn replaceable(&self) -> Vec<(usize, usize)> {
+        let direct = self.direct().into_iter();
+        direct.map(|(input, output, _)| (input, output)).collect()
+    }
+
+    /// The same, with what is written over the input.
+    fn direct(&self) -> Vec<(usize, usize, ValueId)> {
+        let flow = &*self.flow;
+        let mut found: Vec<(usize, usize, ValueId)> = Vec::new();
+        let mut over = self.over.clone();
+        for (input, from) in flow.inputs().iter().enumerate() {
+            let Some((_, last)) = self.touched.values[*from as usize] else {
+                continue;
+            };
+            let step = &self.steps[last];
+            let Some(node) = over::expression(flow, step, self.tuning) else {
+                continue;
+            };
+            for to in &node.outputs {
+                let end = over.last(*to);
+                let output = flow.outputs().iter().position(|id| *id == end);
+                let known = found.iter().any(|(_, other, _)| Some(*other) == output);
+                if let Some(output) = output
+                    && !known
+                    && !flow.is_output(*from)
+                    && over::allows(flow, step, node, (*from, *to))
+                    && over.add(last, *from, *to)
+                {
+                    found.push((input, output, *to));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// The same program with these of its inputs bound to the memory of these outputs; `None` when
+    /// that is none of what [`Program::replaceable`] tells.
+    #[must_use]
+    pub fn replacing(mut self, pairs: &[(usize, usize)]) -> Option<Self> {
+        let direct = self.direct();
+        for pair in pairs {
+            let mut direct = direct.iter();
+            let (input, _, to) = direct.find(|(i, o, _)| (*i, *o) == *pair)?;
+            let from = self.flow.inputs()[*input];
+            let (_, last) = self.touched.values[from as usize]?;
+            self.over.add(last, from, *to);
+            over::replanned(&self.flow, &mut self.steps[last], &self.over, self.tuning);
+            self.replaced.push(*pair);
+        }
+        Some(self)
+    }
+
+    /// Its inputs that have to be bound to the memory of an output.
+    pub fn replaced(&self) -> &[(usize, usize)] {
+        &self.replaced
+    }
+
+    /// Steps that write a result over what they read, counted from 0.
+    pub fn in_place(&self) -> Vec<usize> {
+        self.over.steps()
+    }
+
+    /// Which inputs of a pass lie where which of its outputs is written.
+    pub(super) fn over(&self, pass: &Pass) -> Vec<(usize, usize)> {
+        self.over.among(&pass.inputs, &pass.outputs)
+    }
+
+    /// The last of the values that lie where this one lies.
+    pub(super) fn place_of(&self, id: ValueId) -> ValueId {
+        self.over.last(id)
     }
 
     /// Its passes over memory, and why there are no fewer.
@@ -281,6 +366,47 @@ impl Program {
         let at = number as usize;
         (self.layout.offsets[at], self.temps[at].bytes)
     }
+}
+
+/// Has results written over values that only the program knows and nobody reads later. From then on
+/// the spans of all that lie at one place are those of the last of them.
+fn within(
+    flow: &Flow,
+    steps: &mut [Step],
+    touched: &mut Touched,
+    tuning: Option<Tuning>,
+    is_own: impl Fn(ValueId) -> bool,
+) -> Over {
+    let mut over = Over::none(flow.values().len());
+    for (at, step) in steps.iter_mut().enumerate() {
+        let Some(node) = over::expression(flow, step, tuning) else {
+            continue;
+        };
+        let mut changed = false;
+        for to in &node.outputs {
+            let kept = touched.values[*to as usize].is_some();
+            let ends = |from: &&ValueId| {
+                let last = touched.values[**from as usize].map(|(_, last)| last);
+                is_own(**from) && last == Some(at)
+            };
+            let mut dying = node.inputs.iter().filter(ends);
+            let from = dying.find(|from| {
+                let pair = (**from, *to);
+                kept && over::allows(flow, step, node, pair) && over.add(at, pair.0, pair.1)
+            });
+            if let Some(from) = from {
+                let (first, _) = touched.values[*from as usize].unwrap_or((at, at));
+                if let Some(span) = &mut touched.values[*to as usize] {
+                    span.0 = first;
+                }
+                changed = true;
+            }
+        }
+        if changed {
+            over::replanned(flow, step, &over, tuning);
+        }
+    }
+    over
 }
 
 /// Kernels' slices start here, and none shares a cache line with another.

@@ -69,7 +69,11 @@ impl Loaded {
     }
 
     /// Queues everything. `inputs` and `outputs` are in the flow's order, each at least
-    /// [`room`] long; `workspace` holds [`Program::workspace`] bytes, if that is not 0.
+    /// [`room`] long; `workspace` holds [`Program::workspace`] bytes, if that is not 0. Inputs that
+    /// are [replaced](Program::replaced) are where their outputs are.
+    ///
+    /// # Panics
+    /// When they are not.
     pub fn enqueue(
         &self,
         queue: &mut CheckedQueue,
@@ -77,6 +81,11 @@ impl Loaded {
         outputs: &[Slice],
         workspace: Option<&Slice>,
     ) -> Result<()> {
+        for (input, output) in self.program.replaced() {
+            let (input, output) = (&inputs[*input], &outputs[*output]);
+            let same = input.start() == output.start() && input.overlaps(output);
+            assert!(same, "what is written over an input lies where it lies");
+        }
         let bindings = Bindings {
             inputs,
             outputs,
@@ -93,7 +102,11 @@ impl Loaded {
                 }
                 (Step::Host(pass), Action::Launch(kernel)) => {
                     let mut args = Vec::with_capacity(pass.inputs.len() + pass.outputs.len());
-                    for id in pass.inputs.iter().chain(&pass.outputs) {
+                    let over = self.program.over(pass);
+                    let replaced = |at: usize| over.iter().any(|(input, _)| *input == at);
+                    let reads = pass.inputs.iter().enumerate();
+                    let reads = reads.filter(|(at, _)| !replaced(*at)).map(|(_, id)| id);
+                    for id in reads.chain(&pass.outputs) {
                         args.push(Arg::Slice(self.slice(*id, &bindings)?));
                     }
                     queue.launch(kernel, Grid::groups([1; 3]), &args)?;
@@ -126,6 +139,7 @@ impl Loaded {
 
     fn slice(&self, id: ValueId, bindings: &Bindings<'_>) -> Result<Slice> {
         let flow = self.program.flow();
+        let id = self.program.place_of(id);
         let bytes = room(&flow.kind(id));
         // A value may be an input and an output at once; then the output is written by nobody.
         if let Some(at) = flow.outputs().iter().position(|o| *o == id)
@@ -223,7 +237,12 @@ impl Loaded {
             given.push(slice);
         }
         let mut taken = Vec::new();
-        for id in flow.outputs() {
+        for (at, id) in flow.outputs().iter().enumerate() {
+            let mut replaced = self.program.replaced().iter();
+            if let Some((input, _)) = replaced.find(|(_, output)| *output == at) {
+                taken.push(given[*input].clone());
+                continue;
+            }
             taken.push(Slice::whole(&device.alloc(kind, room(&flow.kind(*id)))?));
         }
         let workspace = match self.program.workspace() {

@@ -83,10 +83,20 @@ impl Loader {
     }
 
     fn host_kernel(&self, program: &Arc<Program>, pass: &Pass) -> Result<Arc<dyn Kernel>> {
-        let reads = pass.inputs.iter().map(|_| Param::Read);
-        let params: Vec<Param> = reads
-            .chain(pass.outputs.iter().map(|_| Param::Write))
-            .collect();
+        let over = program.over(pass);
+        let replaced = |at: usize| over.iter().any(|(input, _)| *input == at);
+        // What is written over an input is one argument with it.
+        let reads: Vec<bool> = (0..pass.inputs.len()).map(|at| !replaced(at)).collect();
+        let writes = (0..pass.outputs.len()).map(|at| {
+            let reads = over.iter().any(|(_, output)| *output == at);
+            if reads {
+                Param::ReadWrite
+            } else {
+                Param::Write
+            }
+        });
+        let params = reads.iter().filter(|reads| **reads).map(|_| Param::Read);
+        let params: Vec<Param> = params.chain(writes).collect();
         let flow = Arc::clone(program.flow());
         let names: Vec<&str> = pass
             .nodes
@@ -95,13 +105,22 @@ impl Loader {
             .collect();
         let name = names.join("+");
         let engine = cpu::Engine::new(&flow, pass);
-        let (reads, writes) = (pass.inputs.len(), pass.outputs.len());
+        let writes = pass.outputs.len();
         let source = KernelSource::host(&name, &params, move |call| {
-            let inputs: Vec<&[u8]> = (0..reads).map(|index| call.read::<u8>(index)).collect();
-            let mut outputs: Vec<&mut [u8]> = (0..writes)
-                .map(|index| call.write::<u8>(reads + index))
+            let mut inputs: Vec<&[u8]> = Vec::with_capacity(reads.len());
+            let mut first = 0;
+            for is_read in &reads {
+                inputs.push(if *is_read {
+                    call.read::<u8>(first)
+                } else {
+                    &[]
+                });
+                first += usize::from(*is_read);
+            }
+            let mut outputs: Vec<&mut [u8]> = (first..first + writes)
+                .map(|index| call.write::<u8>(index))
                 .collect();
-            engine.run(&flow, &inputs, &mut outputs);
+            engine.run_over(&flow, &inputs, &mut outputs, &over);
         });
         self.device.kernel(&source)
     }

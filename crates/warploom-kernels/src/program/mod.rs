@@ -6,6 +6,7 @@ mod layout;
 mod loaded;
 mod loader;
 mod measure;
+mod over;
 mod pairs;
 mod vouch;
 

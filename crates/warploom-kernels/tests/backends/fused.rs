@@ -147,7 +147,7 @@ fn dims() -> impl Strategy<Value = [u64; 3]> {
 }
 
 /// Flows of any nodes.
-fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     cooked(prop::collection::vec(recipe(), 1..16))
 }
 

@@ -25,6 +25,7 @@ mod devices;
 mod formulas;
 mod fused;
 mod objects;
+mod over;
 mod places;
 mod reference;
 mod rig;

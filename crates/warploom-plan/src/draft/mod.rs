@@ -14,10 +14,11 @@ use warploom_kernels::kernel::Target;
 
 use crate::diagnostic::Diagnostic;
 use crate::options::Options;
-use crate::plan::{PlanStep, PlanValue, Pool, Role, Variant};
-use crate::pool::{Shared, Spot, Stay, Stays, pool};
+use crate::plan::{InPlace, PlanStep, PlanValue, Pool, Role, Variant, is_straight};
+use crate::pool::{Replacing, Shared, Spot, Stay, Stays, pool};
 use crate::resolve::Ref;
-use crate::segment::{FaceAt, Segment, cut};
+use crate::segment::{FaceAt, Segment};
+use crate::tile::Tiling;
 use crate::typed::Typed;
 use crate::world::{World, speed};
 
@@ -58,6 +59,8 @@ struct Drafting<'a, 'p> {
     /// Everything that stays somewhere, by spot; a value's stay is found again by its reference.
     stays: BTreeMap<Spot, Vec<Stay>>,
     known: BTreeMap<(Ref, Spot), usize>,
+    /// Results that may be written over what they are made of.
+    replacing: BTreeMap<Spot, Vec<Replacing>>,
     kinds: BTreeMap<Ref, ValueKind>,
     values: Vec<PlanValue>,
     home: BTreeMap<Ref, Spot>,
@@ -70,31 +73,22 @@ struct Drafting<'a, 'p> {
 }
 
 /// What a draft must keep to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     /// Values may not travel through the host between steps.
     pub(crate) no_host_copy: bool,
-    /// Devices work on tiles.
-    pub(crate) tiles: Option<Room>,
+    /// How segments work on tiles, for those of each graph that do; none when all work on whole images.
+    pub(crate) tiles: &'a [Vec<Tiling>],
     /// What runs on the processor because of that.
     pub(crate) moved: &'a [Moved],
 }
 
-/// How large tiles may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Room {
-    /// As large as this many bytes allow.
-    Within(u64),
-    /// As small as they can be.
-    Least,
-}
-
-/// Makes the draft of graphs whose operations are on these faces.
+/// Makes the draft of graphs, each cut into segments.
 pub(crate) fn draft(
     world: &World,
     options: &Options,
     graphs: &[Typed<'_>],
-    faces: &[Vec<FaceAt>],
+    segments: &[Vec<Segment>],
     rules: Rules<'_>,
 ) -> Result<Draft, Vec<Diagnostic>> {
     let mut draft = Draft {
@@ -112,12 +106,12 @@ pub(crate) fn draft(
     let mut shared: BTreeMap<Spot, Shared> = BTreeMap::new();
     let mut busy: BTreeMap<String, f64> = BTreeMap::new();
     let mut refused = Vec::new();
-    for (at, (graph, faces)) in graphs.iter().zip(faces).enumerate() {
-        let segments = cut(graph, faces, |face| {
-            let info = info(world, face);
-            (info.clone(), speed(info, options).0.machine)
-        });
-        let host = host(world, faces);
+    for (at, (graph, segments)) in graphs.iter().zip(segments).enumerate() {
+        let faces: Vec<FaceAt> = segments
+            .iter()
+            .map(|segment| segment.face.whole())
+            .collect();
+        let host = host(world, &faces);
         let mut drafting = Drafting {
             world,
             options,
@@ -127,6 +121,7 @@ pub(crate) fn draft(
             now: 0,
             stays: BTreeMap::new(),
             known: BTreeMap::new(),
+            replacing: BTreeMap::new(),
             kinds: BTreeMap::new(),
             values: Vec::new(),
             home: BTreeMap::new(),
@@ -137,17 +132,14 @@ pub(crate) fn draft(
             no_host_copy: rules.no_host_copy,
             moved: rules.moved,
         };
-        if !drafting.work(&segments, rules.tiles) {
-            // What follows reads what nobody gives.
-            return Err(drafting.refused);
-        }
+        drafting.work(segments, rules.tiles.get(at).map_or(&[], Vec::as_slice));
         let outputs = drafting.leave();
         refused.append(&mut drafting.refused);
         for face in faces {
-            if !draft.faces.contains(face) {
-                draft.faces.push(*face);
+            if !draft.faces.contains(&face) {
+                draft.faces.push(face);
             }
-            draft.measured &= speed(info(world, *face), options).1;
+            draft.measured &= speed(info(world, face), options).1;
         }
         for step in &drafting.steps {
             *busy.entry(resource(step)).or_default() += step.seconds();
@@ -159,6 +151,7 @@ pub(crate) fn draft(
             lists.push(Stays {
                 list,
                 begins: drafting.begins.clone(),
+                replacing: drafting.replacing.remove(&spot).unwrap_or_default(),
             });
         }
         for (spot, own) in drafting.shared {
@@ -186,7 +179,22 @@ pub(crate) fn draft(
     for (spot, mut lists) in all {
         lists.resize(draft.variants.len(), Stays::default());
         let shared = shared.remove(&spot).unwrap_or_default();
-        draft.pools.push(pool(world, spot, &lists, &shared));
+        let (pool, replaced) = pool(world, spot, &lists, &shared);
+        draft.pools.push(pool);
+        for ((variant, stays), replaced) in draft.variants.iter_mut().zip(&lists).zip(replaced) {
+            for one in replaced {
+                if let Some(PlanStep::Run { in_place, .. }) = variant.steps.get_mut(one.step) {
+                    in_place.push(InPlace {
+                        value: stays.list[one.to].name.clone(),
+                        over: stays.list[one.from].name.clone(),
+                    });
+                }
+            }
+        }
+    }
+    if !is_straight(draft.faces.len(), &draft.pools, &draft.variants) {
+        // Nothing overlaps where records go back and forth.
+        draft.paced.0 = draft.seconds;
     }
     Ok(draft)
 }
@@ -219,10 +227,10 @@ fn host(world: &World, faces: &[FaceAt]) -> FaceAt {
         let face = faces
             .iter()
             .position(|face| face.local_kind() == Some(HOST))?;
-        Some(FaceAt { card, face })
+        Some(FaceAt::new(card, face))
     });
     cpu.or_else(|| faces.first().copied())
-        .unwrap_or(FaceAt { card: 0, face: 0 })
+        .unwrap_or(FaceAt::new(0, 0))
 }
 
 impl Drafting<'_, '_> {
@@ -240,16 +248,16 @@ impl Drafting<'_, '_> {
         (self.host, HOST)
     }
 
-    /// Runs segment after segment; false when not even the smallest tile of one fits.
-    fn work(&mut self, segments: &[Segment], tiles: Option<Room>) -> bool {
+    /// Runs segment after segment; `tiles` are of those that work on tiles, in order.
+    fn work(&mut self, segments: &[Segment], tiles: &[Tiling]) {
         self.arrive();
-        segments.iter().all(|segment| match tiles {
-            Some(room) if self.spot(segment.face).1 != HOST => self.run_tiled(segment, room),
-            _ => {
-                self.run(segment);
-                true
+        let mut tiles = tiles.iter();
+        for segment in segments {
+            match segment.face.tiled.then(|| tiles.next()).flatten() {
+                Some(tiling) => self.run_tiled(segment, tiling),
+                None => self.run(segment),
             }
-        })
+        }
     }
 
     /// Makes a value known.

@@ -3,14 +3,13 @@
 use warploom_core::DType;
 use warploom_kernels::op::Backends;
 
-use super::{Drafting, Room, in_pairs};
+use super::{Drafting, in_pairs};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::plan::{Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Role, Tiles};
-use crate::pool::{ALIGN, Spot};
+use crate::pool::{Replacing, Spot};
 use crate::resolve::Ref;
 use crate::segment::Segment;
-use crate::target::listed;
-use crate::tile::{Tiling, tile};
+use crate::tile::Tiling;
 use crate::typed::AskedBy;
 use crate::world::speed;
 
@@ -35,6 +34,7 @@ impl Drafting<'_, '_> {
             self.keep(*of, *kind, spot);
             self.stay(*of, spot, at(*span).0, end);
         }
+        self.replace(segment, spot);
         let scratch = at(segment.spans.scratch);
         self.lend(
             spot,
@@ -56,12 +56,33 @@ impl Drafting<'_, '_> {
             passes: segment.passes,
             detours: segment.detours.clone(),
             fused: segment.fused.clone(),
+            // What there is of it shows when all is laid out.
+            in_place: Vec::new(),
             scratch: segment.scratch,
             loaded: segment.loaded,
             traffic: segment.traffic,
             seconds,
         };
         self.push(step, segment.passes as usize);
+    }
+
+    /// Notes which results of the next step may lie where something is that it reads.
+    fn replace(&mut self, segment: &Segment, spot: Spot) {
+        for (input, output) in &segment.replaceable {
+            let (read, give) = (segment.reads[*input], segment.gives[*output]);
+            let known = |of: Ref| self.known.get(&(of, spot)).copied();
+            // All records share a constant.
+            if let (Some(from), Some(to)) = (known(read), known(give)) {
+                let (_, moment) = segment.spans.reads[*input];
+                let one = Replacing {
+                    step: self.steps.len(),
+                    moment: self.now + moment,
+                    from,
+                    to,
+                };
+                self.replacing.entry(spot).or_default().push(one);
+            }
+        }
     }
 
     fn names(&self, of: &[Ref]) -> Vec<String> {
@@ -92,32 +113,11 @@ impl Drafting<'_, '_> {
         }
     }
 
-    /// As [`Drafting::run`], tile by tile, on images that stay in host memory; false when no tile
-    /// fits.
-    pub(super) fn run_tiled(&mut self, segment: &Segment, room: Room) -> bool {
+    /// As [`Drafting::run`], tile by tile, on images that stay in host memory.
+    pub(super) fn run_tiled(&mut self, segment: &Segment, tiling: &Tiling) {
         let (spot, host) = (self.spot(segment.face), self.host_spot());
         let info = self.info(segment.face).clone();
         let (speed, _) = speed(&info, self.options);
-        let tiled = |room| tile(self.graph, segment, &info, &speed.machine, room, ALIGN);
-        let tiling = match room {
-            Room::Within(room) => tiled(room),
-            // Asked for a tile of nothing, it says how small they can be.
-            Room::Least => tiled(0).or_else(tiled),
-        };
-        let Ok(tiling) = tiling else {
-            let names = segment.ops.iter().map(|at| self.graph.name(Ref::Op(*at)));
-            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-            let message = format!(
-                "no tile of {} is small enough for {}",
-                listed(&names),
-                info.id
-            );
-            let first = segment.ops.first();
-            let place = first.and_then(|at| self.graph.ops[*at].step.place());
-            let finding = Diagnostic::error(Problem::Unable, message).at(place);
-            self.refused.push(finding.help("run it on another device"));
-            return false;
-        };
         self.strict(segment, &tiling.detours);
         for read in &segment.reads {
             self.fetch(*read, host);
@@ -132,7 +132,7 @@ impl Drafting<'_, '_> {
             self.keep(*of, *kind, host);
             self.stay(*of, host, now, now);
         }
-        self.lend_tiles(segment, &tiling, spot);
+        self.lend_tiles(segment, tiling, spot);
         let work = f64::from(tiling.passes) * speed.launch + tiling.seconds;
         let (up, down) = tiling.copied;
         let copying = up as f64 / speed.up + down as f64 / speed.down;
@@ -152,8 +152,8 @@ impl Drafting<'_, '_> {
                 grain: tiling.halo.grain,
             },
             passes: tiling.passes,
-            detours: tiling.detours,
-            fused: tiling.fused,
+            detours: tiling.detours.clone(),
+            fused: tiling.fused.clone(),
             scratch: tiling.scratch,
             loaded: tiling.loaded,
             copied: up + down,
@@ -161,7 +161,6 @@ impl Drafting<'_, '_> {
             seconds,
         };
         self.push(step, 1);
-        true
     }
 
     /// Memory for the tiles of all values and for scratch, for one tile in flight.

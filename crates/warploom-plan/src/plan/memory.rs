@@ -19,6 +19,8 @@ pub struct Pool {
     pub memory: String,
     /// The face it belongs to.
     pub device: String,
+    /// Is it for tiles alone? On the processor whole images are in a pool of the same memory beside it.
+    pub tiles: bool,
     /// The most the plan may use; nothing when nobody knows.
     pub budget: Option<u64>,
     /// Bytes of one record in flight. Each is an allocation of its own.
@@ -67,7 +69,9 @@ pub enum Role {
 }
 
 /// A place in a pool. Two that overlap are never needed at the same time: a step's passes come one
-/// after the other, so what is written late may lie where something was read early.
+/// after the other, so what is written late may lie where something was read early. The one exception
+/// is a result that its step writes [over](super::PlanStep::in_place) what it is made of: the pass that
+/// reads the one writes the other.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lodging {
     /// Whose bytes.

@@ -1,6 +1,7 @@
 //! The plan: everything that was decided, as plain data.
 
 mod memory;
+mod pace;
 mod rebuild;
 mod step;
 mod value;
@@ -9,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use memory::{Lodging, Memory, Peak, Pool, Role};
-pub use step::{CopyReason, Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Tiles};
+pub use pace::slots_that_pay;
+pub(crate) use pace::{is_straight, stage_seconds};
+pub use step::{CopyReason, InPlace, Kinds, KindsBy, PlanComputed, PlanOp, PlanStep, Tiles};
 pub use value::{Form, PlanValue};
 
 use warploom_core::DType;
@@ -18,7 +21,7 @@ use crate::diagnostic::{Diagnostic, Problem};
 use crate::pipeline::{Foreach, Math};
 
 /// The version of plans this crate writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Everything that was decided before anything ran.
 ///
@@ -141,7 +144,7 @@ pub struct Estimate {
     pub units: u64,
     /// Seconds for one record, one thing after the other.
     pub seconds: f64,
-    /// Seconds per record when copies and work overlap.
+    /// Seconds per record when copies and work overlap, as far as they do.
     pub paced: f64,
     /// What limits the rate.
     pub limit: String,

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use warploom_core::DeviceInfo;
 use warploom_kernels::flow::{Flow, ValueId, ValueKind};
 use warploom_kernels::lower::{Computed, lower_computed};
 use warploom_kernels::op::{Given, OpCall, OpError, Params, find};
+use warploom_kernels::program::Program;
 use warploom_kernels::{Dims, ImageType};
 
 use super::{PlanOp, PlanValue, Variant};
@@ -19,7 +21,7 @@ impl Variant {
 
     /// The flow of a step (from 0), its inputs in the order of
     /// [`PlanStep::reads`](super::PlanStep::reads), its outputs in that of
-    /// [`PlanStep::gives`](super::PlanStep::gives). `Program::new` makes of it, for the step's
+    /// [`PlanStep::gives`](super::PlanStep::gives). [`Variant::program`] makes of it, for the step's
     /// device, the program whose passes and scratch the plan counted.
     ///
     /// With `tile`, the extents of what one tile reads, the flow of a step that goes over tiles.
@@ -27,11 +29,7 @@ impl Variant {
     /// # Errors
     /// When the plan was made with another catalogue of operations.
     pub fn flow(&self, step: usize, tile: Option<Dims>) -> Result<Flow, Box<Diagnostic>> {
-        let foreign = |what: String| {
-            let message = format!("step {} cannot be made into a program: {what}", step + 1);
-            let finding = Diagnostic::error(Problem::PlanVersion, message);
-            Box::new(finding.help("compile the pipeline again"))
-        };
+        let foreign = |what: String| foreign(step, &what);
         let Some(step) = self.steps.get(step) else {
             return Err(foreign("there is no such step".to_owned()));
         };
@@ -65,6 +63,38 @@ impl Variant {
         }
         Ok(flow)
     }
+}
+
+impl Variant {
+    /// The program of a step (from 0) on its device, whose `info` this is: that of
+    /// [`Variant::flow`], with results written over values where the plan says so.
+    ///
+    /// # Errors
+    /// As [`Variant::flow`], and when the program cannot do that.
+    pub fn program(
+        &self,
+        step: usize,
+        tile: Option<Dims>,
+        info: &DeviceInfo,
+    ) -> Result<Program, Box<Diagnostic>> {
+        let program = Program::new(&self.flow(step, tile)?, info);
+        let done = &self.steps[step];
+        let place = |names: &[String], name: &str| names.iter().position(|other| other == name);
+        let pairs = done.in_place().iter().map(|pair| {
+            let input = place(done.reads(), &pair.over)?;
+            Some((input, place(done.gives(), &pair.value)?))
+        });
+        let pairs: Option<Vec<(usize, usize)>> = pairs.collect();
+        let program = pairs.and_then(|pairs| program.replacing(&pairs));
+        program.ok_or_else(|| foreign(step, "it cannot work in place"))
+    }
+}
+
+/// Tells that a step is of another catalogue of operations.
+fn foreign(step: usize, what: &str) -> Box<Diagnostic> {
+    let message = format!("step {} cannot be made into a program: {what}", step + 1);
+    let finding = Diagnostic::error(Problem::PlanVersion, message);
+    Box::new(finding.help("compile the pipeline again"))
 }
 
 /// Lowers one operation; `None` when it reads what is not there.

@@ -50,6 +50,8 @@ pub enum PlanStep {
         detours: Vec<String>,
         /// Operations that share a pass, and why others do not.
         fused: Vec<String>,
+        /// Results that are written over what they are made of.
+        in_place: Vec<InPlace>,
         /// Bytes of memory that only they use.
         scratch: u64,
         /// Bytes that loading the program takes, for all records: weights and tables.
@@ -94,6 +96,15 @@ pub enum PlanStep {
         /// Seconds it should take.
         seconds: f64,
     },
+}
+
+/// A result that is written over a value that nobody reads any more: both lie in the same place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct InPlace {
+    /// The result.
+    pub value: String,
+    /// What it is written over.
+    pub over: String,
 }
 
 /// How images are cut. A tile that starts at `s` along an axis reads from
@@ -152,6 +163,14 @@ impl PlanStep {
         match self {
             Self::Copy { value, .. } => std::slice::from_ref(value),
             Self::Run { gives, .. } | Self::Tiled { gives, .. } => gives,
+        }
+    }
+
+    /// The results it writes over what they are made of.
+    pub fn in_place(&self) -> &[InPlace] {
+        match self {
+            Self::Run { in_place, .. } => in_place,
+            Self::Copy { .. } | Self::Tiled { .. } => &[],
         }
     }
 

@@ -5,6 +5,7 @@
 //! 1500 with fixed seeds are part of the tests; with `WARPLOOM_FUZZ_SECONDS` set, new ones are made for
 //! so long (CONTRIBUTING.md has the command).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use warploom_core::DType;
 use warploom_kernels::op::{Fallback, OpInfo, ParamInfo, ParamKind, ops};
 use warploom_plan::{Options, Pipeline, Sources, compile};
 
-use crate::language::{all_fields, outcome, outcome_of};
+use crate::language::{all_fields, outcome, outcome_with};
 use crate::machine::{GIB, cpu, cuda, machine};
 use crate::texts::{right, wrong};
 
@@ -380,26 +381,72 @@ fn damaged(dice: &mut Dice) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Compiles one text; a panic tells its seed.
-fn one(seed: u64) -> bool {
+/// How a text was made.
+const SORTS: [fn(&mut Dice) -> String; 3] = [soup, grammar, damaged];
+
+/// What a caller may say beside the text: mostly nothing, else memory that is small or very small, and
+/// records in flight.
+fn options(dice: &mut Dice) -> Options {
+    let mut options = Options::default();
+    if dice.below(3) == 0 {
+        let budgets = [1, 700, 9_000, 40_000, 200_000, 1 << 20];
+        options.budget = Some(budgets[dice.below(budgets.len())]);
+    }
+    if dice.below(12) == 0 {
+        options.depth = Some(1 + u32::try_from(dice.below(4)).unwrap());
+    }
+    if dice.below(6) == 0 {
+        options.devices = vec![dice.pick(&["cpu", "gpu0", "cuda:1", "gpu9"]).to_owned()];
+    }
+    options
+}
+
+/// Compiles one text; a panic tells its seed. Gives what came of it.
+fn one(seed: u64) -> String {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let text = match seed % 3 {
-        0 => soup(&mut dice),
-        1 => grammar(&mut dice),
-        _ => damaged(&mut dice),
-    };
+    let text = SORTS[usize::try_from(seed % 3).unwrap()](&mut dice);
+    let options = options(&mut dice);
     let channels: &[&str] = if seed.is_multiple_of(2) {
         &[]
     } else {
         &["1", "2"]
     };
-    let mut compiled = false;
+    let mut said = String::new();
     held_to_its_time(&format!("seed {seed}, which is\n{text}\n,"), || {
-        let said = std::panic::catch_unwind(|| outcome_of(&text, channels));
-        let said = said.unwrap_or_else(|_| panic!("seed {seed} brings it down:\n{text}"));
-        compiled = said.contains("\"version\"");
+        let caught = std::panic::catch_unwind(|| outcome_with(&text, channels, &options));
+        said = caught.unwrap_or_else(|_| panic!("seed {seed} brings it down:\n{text}"));
     });
-    compiled
+    said
+}
+
+/// What became of many texts.
+#[derive(Default)]
+struct Tally {
+    texts: [u64; 3],
+    compiled: [u64; 3],
+    tiled: u64,
+    codes: BTreeSet<String>,
+}
+
+impl Tally {
+    fn add(&mut self, seed: u64, said: &str) {
+        let sort = usize::try_from(seed % 3).unwrap();
+        self.texts[sort] += 1;
+        if said.contains("\"version\"") {
+            self.compiled[sort] += 1;
+            self.tiled += u64::from(said.contains("\"does\": \"tiled\""));
+        } else {
+            let codes = said
+                .split("error[")
+                .skip(1)
+                .filter_map(|rest| rest.get(..6));
+            self.codes.extend(codes.map(str::to_owned));
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.texts.iter().sum()
+    }
 }
 
 #[test]
@@ -411,24 +458,45 @@ fn no_text_brings_the_compiler_down() {
     let seconds = std::env::var("WARPLOOM_FUZZ_SECONDS").ok();
     let seconds: Option<u64> = seconds.map(|text| text.parse().unwrap());
     let begun = Instant::now();
-    let (mut compiled, mut count) = (0_u64, 0_u64);
+    let mut tally = Tally::default();
     // Other seeds than the fixed ones, and others each time.
     let first = match seconds {
         Some(_) => u64::from(std::process::id()) << 32,
         None => 0,
     };
     loop {
-        compiled += u64::from(one(first + count));
-        count += 1;
+        let seed = first + tally.count();
+        tally.add(seed, &one(seed));
         let enough = match seconds {
             Some(seconds) => begun.elapsed() >= Duration::from_secs(seconds),
-            None => count >= 1500,
+            None => tally.count() >= 1500,
         };
         if enough {
             break;
         }
     }
-    // Texts that are all refused at once would try little.
-    assert!(compiled * 40 > count, "{compiled} of {count} compile");
-    println!("{count} texts, {compiled} of which compile");
+    let Tally {
+        texts,
+        compiled,
+        tiled,
+        codes,
+    } = tally;
+    println!(
+        "{texts:?} texts (words, grammar, damage), {compiled:?} of which compile, {tiled} in tiles; codes: {codes:?}"
+    );
+    // Texts that are all refused at once, or all for one reason, would try little. Of those that are
+    // made to be files some get through to plans, and the others end in every part of the compiler. The
+    // fixed texts are always the same, so that what they show is counted; of others it may vary.
+    let [_, grammar, damage] = compiled;
+    assert!(
+        grammar > 0 && damage > 0 && tiled > 0,
+        "{compiled:?} compile, {tiled} in tiles"
+    );
+    if seconds.is_none() {
+        let early = ["WL0301", "WL0302", "WL0303", "WL0306", "WL0307"];
+        let late = ["WL0313", "WL0314", "WL0327", "WL0331"];
+        for code in early.into_iter().chain(late) {
+            assert!(codes.contains(code), "nothing ends in {code}: {codes:?}");
+        }
+    }
 }

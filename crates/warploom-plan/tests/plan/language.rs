@@ -16,13 +16,18 @@ pub(crate) fn outcome(text: &str) -> String {
 
 /// The same, of records with these channels.
 pub(crate) fn outcome_of(text: &str, channels: &[&str]) -> String {
+    outcome_with(text, channels, &Options::default())
+}
+
+/// The same, with these options.
+pub(crate) fn outcome_with(text: &str, channels: &[&str], options: &Options) -> String {
     let status = machine([cpu(), cuda(0, GIB), cuda(1, 2 * GIB), opencl(0, 0, GIB)]);
     let sources = Sources::stack(DType::U16, 4, 64, 64)
         .channels(channels.iter().copied())
         .constant("flat", ImageType::stack(DType::F32, 4, 64, 64))
         .constant("other", ImageType::stack(DType::F32, 4, 64, 64));
     let result = Pipeline::from_toml(text)
-        .and_then(|pipeline| compile(&pipeline, &sources, Some(&status), &Options::default()));
+        .and_then(|pipeline| compile(&pipeline, &sources, Some(&status), options));
     match result {
         Ok(plan) => plan.to_json(),
         Err(findings) => {

@@ -7,6 +7,7 @@ mod batch;
 mod calibration;
 mod check;
 mod fuzz;
+mod in_place;
 mod judge;
 mod language;
 mod machine;

@@ -313,10 +313,10 @@ fn plans_survive_the_journey_and_changes_show() {
     let plan = compile(&pipeline, &plane(), None, &Options::default()).unwrap();
     let text = plan.to_json();
     assert_eq!(ExecutionPlan::from_json(&text).unwrap(), plan);
-    let forged = text.replacen("\"depth\": 1", "\"depth\": 9", 1);
+    let forged = text.replacen("\"depth\": 3", "\"depth\": 9", 1);
     assert_ne!(forged, text);
     insta::assert_snapshot!(ExecutionPlan::from_json(&forged).unwrap_err());
-    let older = text.replacen("\"version\": 1", "\"version\": 0", 1);
+    let older = text.replacen("\"version\": 2", "\"version\": 0", 1);
     insta::assert_snapshot!(ExecutionPlan::from_json(&older).unwrap_err());
     assert!(ExecutionPlan::from_json("{").is_err());
     assert!(plan.dot().starts_with("digraph"));

@@ -166,7 +166,7 @@ fn wl0329_more_than_a_device_gives_in_one_piece() {
         have_help(&refusal);
         told(text, &refusal)
     };
-    insta::assert_snapshot!(refuse(|card| card.limits.max_alloc = 1 << 22));
+    insta::assert_snapshot!(refuse(|card| card.limits.max_alloc = 1 << 21));
     insta::assert_snapshot!(refuse(|card| card.limits.max_binding = 1 << 21));
 }
 

@@ -11,6 +11,7 @@ use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::judge::execute;
 use crate::machine::{GIB, cpu, cuda, machine, wgpu};
+use crate::memory::check;
 use crate::steady::steady;
 
 fn noise(image: ImageType, seed: u64) -> Vec<u8> {
@@ -88,6 +89,16 @@ fn on_tiles(plan: &ExecutionPlan) -> Vec<&PlanOp> {
 /// what comes out of a card that is not.
 #[test]
 fn tiles_change_no_bit() {
+    tiles_of("cuda.device");
+}
+
+/// The processor is a device like others, but for its whole images, which are in its own memory.
+#[test]
+fn tiles_on_the_processor_change_no_bit() {
+    tiles_of("host");
+}
+
+fn tiles_of(memory: &str) {
     let step = (0..13_usize, 1..5_i64);
     let steps = proptest::collection::vec(step, 1..6);
     let cases = (
@@ -99,7 +110,11 @@ fn tiles_change_no_bit() {
         any::<u64>(),
     );
     let mut runner = TestRunner::deterministic();
-    let status = machine([cpu(), cuda(0, GIB)]);
+    let status = if memory == "host" {
+        machine([cpu()])
+    } else {
+        machine([cpu(), cuda(0, GIB)])
+    };
     let (mut tiled, mut computed) = (0, 0);
     for case in 0..60 {
         let drawn = cases.new_tree(&mut runner).unwrap().current();
@@ -110,13 +125,14 @@ fn tiles_change_no_bit() {
         let whole = compile(&pipeline, &sources, Some(&status), &Options::default());
         let whole = whole.unwrap_or_else(|found| panic!("{steps:?}: {}", found[0]));
         let mut pools = whole.memory.pools.iter();
-        let device = pools.find(|pool| pool.memory == "cuda.device").unwrap();
+        let device = pools.find(|pool| pool.memory == memory).unwrap();
         let mut options = Options::default();
         options.budget = Some((device.slot / share).max(4096));
         // Nothing of it may be local, or one pixel with all that surrounds it may be too much.
         let Ok(small) = compile(&pipeline, &sources, Some(&status), &options) else {
             continue;
         };
+        check(&small);
         let local = on_tiles(&small);
         tiled += usize::from(!local.is_empty());
         computed += usize::from(local.iter().any(|op| !op.computed.is_empty()));
@@ -229,5 +245,21 @@ fn a_stack_larger_than_its_card_goes_in_tiles_with_a_pass_of_the_processor_betwe
     let status = machine([cpu(), cuda(0, GIB)]);
     let sources = Sources::stack(DType::U16, 64, 2048, 2048);
     let plan = compile(&pipeline, &sources, Some(&status), &Options::default()).unwrap();
+    insta::assert_snapshot!(steady(&plan.explanation()));
+}
+
+/// Without detection, too: the processor needs none.
+#[test]
+fn a_record_beyond_the_processor_s_budget_goes_in_tiles() {
+    let pipeline = Pipeline::new("large")
+        .step(Step::new("soft", OpUse::new("gaussian").with("sigma", 2.0)))
+        .step(Step::new("even", OpUse::new("minmax_normalize")));
+    let sources = Sources::plane(DType::U16, 2048, 2048);
+    let mut options = Options::default();
+    options.budget = Some(4 << 20);
+    let plan = compile(&pipeline, &sources, None, &options).unwrap();
+    check(&plan);
+    let local: Vec<&str> = on_tiles(&plan).iter().map(|op| op.name.as_str()).collect();
+    assert_eq!(local, ["soft"], "{}", plan.summary());
     insta::assert_snapshot!(steady(&plan.explanation()));
 }

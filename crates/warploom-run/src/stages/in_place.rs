@@ -10,7 +10,7 @@ use super::{Parts, Schedule, Size, each, no_memory, piece, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
-use crate::script::{Script, seconds};
+use crate::script::Script;
 use crate::writing::Leaving;
 
 impl Parts<'_> {
@@ -29,12 +29,12 @@ impl Parts<'_> {
         let scripts = Arc::new(scripts);
         let own = kind(device, pool).ok_or_else(|| no_memory(&pool.memory))?;
         let common = shared(plan_of, pool, device, own, self.constants)?;
-        let (items, seconds) = (agenda.items, seconds(plan_of));
+        let (items, seconds) = (agenda.items, plan_of.stage_seconds());
         let Size {
             depth,
             batch,
             stride,
-        } = Size::of(pool, seconds, self.wishes, items);
+        } = Size::of(pool, plan_of.memory.depth, self.wishes, items);
         let mut graph = StageGraph::new();
         let slots = Slots::Exactly(depth);
         let slot = Resource::new("slot", Space::Host, stride * batch).with_slots(slots);

@@ -18,7 +18,6 @@ use crate::journal::Keeper;
 use crate::reading::{Arrival, Reading};
 use crate::recorder::{Ahead, DeviceLane};
 use crate::rooms::{Constants, Faces, kind};
-use crate::script::is_scriptable;
 use crate::writing::{Leaving, Writing};
 
 /// Reading and writing are taken to be as fast as this before a run, in bytes a second. What a recording
@@ -61,7 +60,7 @@ impl Parts<'_> {
     pub(crate) fn schedule(&self) -> Result<Schedule, RunFailure> {
         let plan = &self.agenda.plan;
         let faces = self.faces;
-        let alone = faces.only().filter(|_| is_scriptable(plan));
+        let alone = faces.only().filter(|_| plan.is_straight());
         let Some(loader) = alone else {
             return self.by_errand(faces);
         };

@@ -1,22 +1,15 @@
 //! How many units are in flight: as many as pay and fit.
 
-use std::time::Duration;
-
-use warploom_core::{QueueClass, Space};
 use warploom_plan::ExecutionPlan;
 use warploom_plan::plan::Pool;
-use warploom_sched::{Options, Resource, Slots, Stage, StageGraph, plan};
 
-use super::{Wishes, times};
-use crate::script::{is_scriptable, seconds};
+use super::Wishes;
 
 /// Slots of memory that a disk and a thread hand to each other. Two would do if files always took as long
 /// as those before; a third bridges one that takes longer.
 pub(super) const AT_ONCE: u32 = 3;
 /// The most units of a generation, if nobody asks for more.
 const MOST: u64 = 32;
-/// The most generations in flight that the rate is asked about. More stages than this use no slot.
-const DEEPEST: u32 = 8;
 
 /// How many units a pool holds at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,19 +23,16 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// As many generations as the scheduler finds that pay, for stages that take so long, and the pool's
-    /// budget allows. Small units go several at a time: handing over costs the same for each generation.
-    pub(crate) fn of(pool: &Pool, seconds: [f64; 3], wishes: &Wishes, items: u64) -> Self {
+    /// As many generations as the plan found that pay, or as are wished for, and as the pool's budget
+    /// allows. Small units go several at a time: handing over costs the same for each generation.
+    pub(crate) fn of(pool: &Pool, planned: u32, wishes: &Wishes, items: u64) -> Self {
         const ENOUGH: u64 = 1 << 20;
         let stride = pool.slot.max(4).next_multiple_of(256);
         let common = pool.shared + pool.loaded;
         let budget = pool.budget.unwrap_or(u64::MAX).saturating_sub(common);
         let room = budget / stride;
         let most = u32::try_from(room).unwrap_or(u32::MAX).max(1);
-        let depth = match wishes.depth {
-            Some(depth) => depth.clamp(1, most),
-            None => paying(pool, seconds, most.min(DEEPEST)),
-        };
+        let depth = wishes.depth.unwrap_or(planned).clamp(1, most);
         let items = items.max(1);
         let wish = wishes.batch.unwrap_or_else(|| {
             // A few generations there should be, or nothing overlaps.
@@ -63,43 +53,6 @@ impl Size {
     }
 }
 
-/// The fewest slots that do not limit the rate, at most so many. Nobody knows how long files take: they
-/// are given as long as the longest stage, so that none of them can turn out to need a slot more. Where
-/// nobody knows anything, everything takes as long.
-fn paying(pool: &Pool, seconds: [f64; 3], most: u32) -> u32 {
-    let mut seconds = seconds.map(|seconds| times(seconds, 1));
-    if seconds == [Duration::ZERO; 3] {
-        seconds = [Duration::from_secs(1); 3];
-    }
-    let [up, work, down] = seconds;
-    let files = up.max(work).max(down);
-    let mut graph = StageGraph::new();
-    let slots = Slots::UpTo(most);
-    let resource = |name: &str, space: Space| Resource::new(name, space, 1);
-    let slot;
-    if pool.memory == "host" {
-        slot = graph.resource(resource("slot", Space::Host).with_slots(slots));
-        graph.stage(Stage::host("read").writes(slot).taking(files));
-        let work = Stage::device("work", QueueClass::Compute).taking(work.max(files));
-        graph.stage(work.updates(slot));
-        graph.stage(Stage::host("write").reads(slot).taking(files));
-    } else {
-        let images = graph.resource(resource("images", Space::Pinned));
-        slot = graph.resource(resource("slot", Space::Device).with_slots(slots));
-        let results = graph.resource(resource("results", Space::Pinned));
-        graph.stage(Stage::host("read").writes(images).taking(files));
-        let stage = |name, class, time| Stage::device(name, class).taking(time);
-        let up = stage("upload", QueueClass::Upload, up);
-        graph.stage(up.reads(images).writes(slot));
-        graph.stage(stage("work", QueueClass::Compute, work).updates(slot));
-        let down = stage("download", QueueClass::Download, down);
-        graph.stage(down.reads(slot).writes(results));
-        graph.stage(Stage::host("write").reads(results).taking(files));
-    }
-    // What cannot be planned here cannot be planned with bytes and payloads either, and is refused there.
-    plan(&graph, &Options::default()).map_or(1, |plan| plan.slots(slot))
-}
-
 /// Bytes that a run takes of a card's memory.
 pub(crate) fn footprint(
     plan: &ExecutionPlan,
@@ -112,11 +65,10 @@ pub(crate) fn footprint(
         .pools
         .iter()
         .filter(|pool| faces.contains(&pool.device));
-    let is_scripted = is_scriptable(plan);
-    let seconds = seconds(plan);
+    let is_straight = plan.is_straight();
     let bytes = own.map(|pool| {
-        if is_scripted {
-            Size::of(pool, seconds, wishes, items).bytes(pool)
+        if is_straight {
+            Size::of(pool, plan.memory.depth, wishes, items).bytes(pool)
         } else {
             pool.total
         }
@@ -132,25 +84,32 @@ pub(crate) fn generation(
     wishes: &Wishes,
     items: u64,
 ) -> u64 {
-    if !is_scriptable(plan) {
+    if !plan.is_straight() {
         return 1;
     }
-    let seconds = seconds(plan);
     let pools = plan.memory.pools.iter();
     let own = pools.filter(|pool| faces.contains(&pool.device));
-    let sizes = own.map(|pool| Size::of(pool, seconds, wishes, items).batch);
+    let sizes = own.map(|pool| Size::of(pool, plan.memory.depth, wishes, items).batch);
     sizes.max().unwrap_or(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
+
     use proptest::prelude::*;
+    use warploom_core::{QueueClass, Space};
+    use warploom_plan::plan::slots_that_pay;
+    use warploom_sched::{Options, Resource, Slots, Stage, StageGraph, plan};
+
+    use super::super::times;
+    use super::*;
 
     fn pool(memory: &str, slot: u64, budget: Option<u64>) -> Pool {
         Pool {
             memory: memory.to_owned(),
             device: "cpu:0".to_owned(),
+            tiles: false,
             budget,
             slot,
             bound: slot,
@@ -171,9 +130,8 @@ mod tests {
 
     #[test]
     fn large_units_go_one_by_one_and_small_ones_together() {
-        let work = [0.0, 1e-3, 0.0];
         let of = |memory, slot, items| {
-            let size = Size::of(&pool(memory, slot, None), work, &NO_WISHES, items);
+            let size = Size::of(&pool(memory, slot, None), 3, &NO_WISHES, items);
             (size.depth, size.batch)
         };
         assert_eq!(of("host", 1 << 24, 100), (3, 1));
@@ -181,23 +139,65 @@ mod tests {
         assert_eq!(of("opencl.device", 1 << 14, 12).1, 2);
     }
 
+    /// The fewest slots that do not limit the rate as the scheduler finds them, of the very stages that a run
+    /// has. The plan says the same without a scheduler.
+    fn paying(on_host: bool, seconds: [f64; 3]) -> u32 {
+        let mut seconds = seconds.map(|seconds| times(seconds, 1));
+        if seconds == [Duration::ZERO; 3] {
+            seconds = [Duration::from_secs(1); 3];
+        }
+        let [up, work, down] = seconds;
+        let files = up.max(work).max(down);
+        let mut graph = StageGraph::new();
+        let slots = Slots::UpTo(8);
+        let resource = |name: &str, space: Space| Resource::new(name, space, 1);
+        let slot;
+        if on_host {
+            slot = graph.resource(resource("slot", Space::Host).with_slots(slots));
+            graph.stage(Stage::host("read").writes(slot).taking(files));
+            let work = Stage::device("work", QueueClass::Compute).taking(work.max(files));
+            graph.stage(work.updates(slot));
+            graph.stage(Stage::host("write").reads(slot).taking(files));
+        } else {
+            let images = graph.resource(resource("images", Space::Pinned));
+            slot = graph.resource(resource("slot", Space::Device).with_slots(slots));
+            let results = graph.resource(resource("results", Space::Pinned));
+            graph.stage(Stage::host("read").writes(images).taking(files));
+            let stage = |name, class, time| Stage::device(name, class).taking(time);
+            let up = stage("upload", QueueClass::Upload, up);
+            graph.stage(up.reads(images).writes(slot));
+            graph.stage(stage("work", QueueClass::Compute, work).updates(slot));
+            let down = stage("download", QueueClass::Download, down);
+            graph.stage(down.reads(slot).writes(results));
+            graph.stage(Stage::host("write").reads(results).taking(files));
+        }
+        plan(&graph, &Options::default()).unwrap().slots(slot)
+    }
+
     /// Two slots that three stages of equal length share let one of them stand idle.
     #[test]
     fn copies_as_long_as_work_get_a_slot_each() {
-        let slots = |seconds, budget| {
-            let pool = pool("cuda.device", 1 << 24, budget);
-            Size::of(&pool, seconds, &NO_WISHES, 1000).depth
-        };
-        assert!(slots([1e-3; 3], None) >= 3);
-        assert!(slots([1e-3, 2e-3, 1e-3], None) >= 2);
-        assert!(slots([1e-3, 2e-3, 1e-3], None) < slots([1e-3; 3], None));
+        assert_eq!(slots_that_pay(false, [1e-3; 3]), 3);
+        assert_eq!(slots_that_pay(false, [1e-3, 2e-3, 1e-3]), 2);
         // Nobody knows how long anything takes.
-        assert!(slots([0.0; 3], None) >= 3);
+        assert_eq!(slots_that_pay(false, [0.0; 3]), 3);
         // What does not fit is not taken, however much it would pay.
-        assert_eq!(slots([1e-3; 3], Some((1 << 25) + 1024)), 2);
+        let pool = pool("cuda.device", 1 << 24, Some((1 << 25) + 1024));
+        assert_eq!(Size::of(&pool, 3, &NO_WISHES, 1000).depth, 2);
     }
 
     proptest! {
+        /// What the plan says of slots is what the scheduler finds.
+        #[test]
+        fn plan_and_scheduler_agree_on_how_many_slots_pay(
+            seconds in proptest::array::uniform3(prop_oneof![
+                Just(0.0), Just(1e-3), Just(2e-3), 0.0..1e-2, 0.0..1e-6
+            ]),
+            on_host: bool,
+        ) {
+            prop_assert_eq!(slots_that_pay(on_host, seconds), paying(on_host, seconds), "{:?}", seconds);
+        }
+
         #[test]
         fn i1_what_is_taken_fits_the_budget(
             slot in 1_u64..1 << 22,
@@ -205,14 +205,14 @@ mod tests {
             depth in proptest::option::of(1_u32..9),
             batch in proptest::option::of(1_u64..100),
             items in 1_u64..1000,
-            seconds in proptest::array::uniform3(0.0..1e-2),
+            planned in 1_u32..4,
             is_host: bool,
         ) {
             let memory = if is_host { "host" } else { "cuda.device" };
             // At least one unit fits: the plan saw to it.
             let budget = 1024 + slot.max(4).next_multiple_of(256) * room;
             let pool = pool(memory, slot, Some(budget));
-            let size = Size::of(&pool, seconds, &Wishes { depth, batch }, items);
+            let size = Size::of(&pool, planned, &Wishes { depth, batch }, items);
             prop_assert!(size.depth >= 1 && (1..=items).contains(&size.batch));
             prop_assert!(size.bytes(&pool) <= budget, "{size:?} of {budget}");
         }

@@ -12,7 +12,7 @@ use super::{AT_ONCE, Parts, Schedule, Size, each, no_memory, piece, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
-use crate::script::{Script, seconds};
+use crate::script::Script;
 use crate::writing::Leaving;
 
 /// Stages on the device and what they work with: images, slots and results, with the bytes of a unit
@@ -43,12 +43,12 @@ impl Parts<'_> {
         let common = shared(plan_of, pool, device, own, self.constants)?;
         let most = |of: fn(&Script) -> u64| scripts.iter().map(of).max().unwrap_or(0).max(256);
         let (up, down) = (most(|script| script.images), most(|script| script.results));
-        let (items, seconds) = (agenda.items, seconds(plan_of));
+        let (items, seconds) = (agenda.items, plan_of.stage_seconds());
         let Size {
             depth,
             batch,
             stride,
-        } = Size::of(pool, seconds, self.wishes, items);
+        } = Size::of(pool, plan_of.memory.depth, self.wishes, items);
         let mut graph = StageGraph::new();
         let host = |name: &str, bytes: u64| {
             let resource = Resource::new(name, Space::Pinned, bytes * batch);

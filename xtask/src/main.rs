@@ -21,6 +21,7 @@ mod demo;
 mod detect;
 mod emu;
 mod flags;
+mod gate;
 mod help;
 mod hide;
 mod load;

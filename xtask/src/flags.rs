@@ -63,6 +63,8 @@ pub(crate) struct Test {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Bench {
     pub(crate) json: bool,
+    /// The commit whose sources are measured in turns with these.
+    pub(crate) base: Option<String>,
     pub(crate) groups: Vec<String>,
     /// Handed to the programs that measure against others.
     pub(crate) rest: Vec<OsString>,
@@ -291,6 +293,7 @@ fn bench(parser: &mut Parser) -> Parsed {
         match parser.next()? {
             None => return Ok(Some(Request::Bench(flags))),
             Some(Long("json")) => flags.json = true,
+            Some(Long("base")) => flags.base = Some(parser.value()?.string()?),
             Some(Long("help") | Short('h')) => return Ok(None),
             Some(Value(word)) => flags.groups.push(word.string()?),
             Some(other) => return Err(other.unexpected().into()),

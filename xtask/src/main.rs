@@ -22,6 +22,7 @@ mod demo;
 mod detect;
 mod emu;
 mod flags;
+mod gate;
 mod help;
 mod hide;
 mod load;

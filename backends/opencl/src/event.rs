@@ -65,8 +65,10 @@ impl OpenClEvent {
             }
             match self.signal() {
                 Some(signal) if signal.wait(left.min(LOOK)) => {
-                    // Drivers may call back a moment before the status says the same.
-                    std::thread::yield_now();
+                    if !self.is_done()? {
+                        // Drivers may call back a moment before the status says the same.
+                        std::thread::yield_now();
+                    }
                 }
                 Some(_) => {}
                 None => {

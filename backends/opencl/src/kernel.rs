@@ -9,6 +9,7 @@ use warploom_core::{DeviceError, DeviceId, Kernel, KernelSource, Param, Result};
 
 use crate::cl;
 use crate::device::Opened;
+use crate::error::Driven;
 
 /// A function of a program.
 #[derive(Debug)]
@@ -19,9 +20,50 @@ pub(crate) struct OpenClKernel {
     group: [u32; 3],
     /// Arguments belong to the kernel object, not to a launch, so setting them and launching is
     /// one step that only one thread takes at a time.
-    kernel: Mutex<cl::Kernel>,
+    kernel: Mutex<Bound>,
     /// Kept so that loading the kernel again finds the program built.
     _program: Arc<cl::Program>,
+}
+
+/// A kernel object and the numbers that it has. Most are the same in every launch, and each call of the
+/// driver that is left out is a tenth of a launch. Buffers are always set: the address of one that is gone
+/// may be another's.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) kernel: cl::Kernel,
+    numbers: Vec<Option<Number>>,
+}
+
+/// A number as arguments carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Number {
+    Four([u8; 4]),
+    Eight([u8; 8]),
+}
+
+impl Bound {
+    fn new(kernel: cl::Kernel, params: usize) -> Self {
+        Self {
+            kernel,
+            numbers: vec![None; params],
+        }
+    }
+
+    /// Makes argument `index` a number.
+    pub(crate) fn set_number(&mut self, index: u32, number: Number) -> Driven<()> {
+        let known = self.numbers.get_mut(index as usize);
+        if known.as_deref() == Some(&Some(number)) {
+            return Ok(());
+        }
+        match number {
+            Number::Four(bytes) => self.kernel.set_number(index, bytes)?,
+            Number::Eight(bytes) => self.kernel.set_number(index, bytes)?,
+        }
+        if let Some(known) = known {
+            *known = Some(number);
+        }
+        Ok(())
+    }
 }
 
 impl OpenClKernel {
@@ -51,7 +93,7 @@ impl OpenClKernel {
             name: source.name().to_owned(),
             params: source.params().to_vec(),
             group: source.group(),
-            kernel: Mutex::new(kernel),
+            kernel: Mutex::new(Bound::new(kernel, declared)),
             _program: program,
             opened,
         })
@@ -68,8 +110,8 @@ impl OpenClKernel {
     }
 
     /// The kernel object, for setting arguments and launching.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, cl::Kernel> {
-        // A panic between two arguments leaves no trace: every launch sets all of them.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Bound> {
+        // A panic between two arguments leaves no trace: every launch sets all that differ.
         self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

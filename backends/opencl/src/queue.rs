@@ -12,7 +12,7 @@ use crate::cl;
 use crate::device::Opened;
 use crate::error::{Driven, Failure};
 use crate::event::OpenClEvent;
-use crate::kernel::OpenClKernel;
+use crate::kernel::{Bound, Number, OpenClKernel};
 
 /// A command queue with one owner.
 ///
@@ -28,6 +28,9 @@ pub(crate) struct OpenClQueue {
     desc: QueueDesc,
     /// Sub-buffers of the launch under way; kept here so that launches do not allocate.
     parts: Vec<Arc<cl::Mem>>,
+    /// The end of the last launch, if nothing came after it: in a queue that works in order it stands for
+    /// all before it, and a marker would be one more command.
+    last: Option<cl::Event>,
 }
 
 impl OpenClQueue {
@@ -37,6 +40,7 @@ impl OpenClQueue {
             opened,
             desc: desc.clone(),
             parts: Vec::new(),
+            last: None,
         })
     }
 
@@ -49,7 +53,7 @@ impl OpenClQueue {
     }
 
     /// Sets argument `index`, or says what is wrong with it.
-    fn set_arg(&mut self, kernel: &mut cl::Kernel, index: u32, arg: &Arg) -> Result<()> {
+    fn set_arg(&mut self, kernel: &mut Bound, index: u32, arg: &Arg) -> Result<()> {
         let set = match arg {
             Arg::Slice(slice) => {
                 let buffer = self.buffer(slice)?;
@@ -61,18 +65,18 @@ impl OpenClQueue {
                 buffer
                     .part(slice.start(), slice.len())
                     .and_then(|part| match part {
-                        None => kernel.set_mem(index, buffer.mem()),
+                        None => kernel.kernel.set_mem(index, buffer.mem()),
                         Some(part) => {
-                            let set = kernel.set_mem(index, &part);
+                            let set = kernel.kernel.set_mem(index, &part);
                             self.parts.push(part);
                             set
                         }
                     })
             }
-            Arg::U32(value) => kernel.set_number(index, *value),
-            Arg::I32(value) => kernel.set_number(index, *value),
-            Arg::F32(value) => kernel.set_number(index, *value),
-            Arg::F64(value) => kernel.set_number(index, *value),
+            Arg::U32(value) => kernel.set_number(index, Number::Four(value.to_ne_bytes())),
+            Arg::I32(value) => kernel.set_number(index, Number::Four(value.to_ne_bytes())),
+            Arg::F32(value) => kernel.set_number(index, Number::Four(value.to_ne_bytes())),
+            Arg::F64(value) => kernel.set_number(index, Number::Eight(value.to_ne_bytes())),
             other => {
                 let what = format!("argument {index} of a sort it does not know: {other:?}");
                 return Err(DeviceError::unsupported(self.opened.id, what));
@@ -103,8 +107,9 @@ impl OpenClQueue {
         // SAFETY: the source's author vouched that with arguments that fit its declaration, checked
         // above and by the runtime, the code touches only them; the buffers are alive, because
         // `args` and `self.parts` hold them and the runtime keeps them from here on.
-        let launched = unsafe { self.queue.run(&mut code, global, local) };
-        launched.map(drop).map_err(|failure| {
+        let launched = unsafe { self.queue.run(&mut code.kernel, global, local) };
+        let launched = launched.map(|event| self.last = Some(event));
+        launched.map_err(|failure| {
             let bytes = args.iter().map(|arg| match arg {
                 Arg::Slice(slice) => slice.buffer().bytes(),
                 _ => 0,
@@ -116,6 +121,7 @@ impl OpenClQueue {
 
 impl Queue for OpenClQueue {
     fn upload(&mut self, src: &[u8], dst: &Slice) -> Result<()> {
+        self.last = None;
         let buffer = self.buffer(dst)?;
         enqueue(&self.queue, [buffer; 2], || {
             self.queue.write(buffer.mem(), dst.start(), src)
@@ -124,6 +130,7 @@ impl Queue for OpenClQueue {
     }
 
     fn download(&mut self, src: &Slice, dst: &mut [u8]) -> Result<()> {
+        self.last = None;
         let buffer = self.buffer(src)?;
         enqueue(&self.queue, [buffer; 2], || {
             self.queue.read(buffer.mem(), src.start(), dst)
@@ -132,6 +139,7 @@ impl Queue for OpenClQueue {
     }
 
     fn copy(&mut self, src: &Slice, dst: &Slice) -> Result<()> {
+        self.last = None;
         let (from, to) = (self.buffer(src)?, self.buffer(dst)?);
         enqueue(&self.queue, [from, to], || {
             let (from, to) = ((from.mem(), src.start()), (to.mem(), dst.start()));
@@ -148,7 +156,10 @@ impl Queue for OpenClQueue {
     }
 
     fn record(&mut self) -> Result<Arc<dyn Event>> {
-        let marker = self.queue.marker().map_err(|failure| self.on(failure))?;
+        let marker = match self.last.take() {
+            Some(last) => last,
+            None => self.queue.marker().map_err(|failure| self.on(failure))?,
+        };
         self.queue.flush().map_err(|failure| self.on(failure))?;
         Ok(Arc::new(OpenClEvent::new(Arc::clone(&self.opened), marker)))
     }
@@ -161,6 +172,7 @@ impl Queue for OpenClQueue {
         };
         // That work before it has failed is better told now than by whatever comes later.
         event.is_done()?;
+        self.last = None;
         // Its queue was flushed when it was recorded, so it will come. The barrier is needed even
         // when it has come: it is what makes the bytes visible to this queue.
         let barrier = self.queue.barrier(marker);

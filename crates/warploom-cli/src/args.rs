@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 #[command(name = "warploom", version, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 asked for something that makes no sense, \
-                        3 some records failed, 130 interrupted."
+                        3 some records failed or were not started, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Say more on stderr; repeat for even more.
@@ -138,6 +138,10 @@ pub(crate) struct Run {
     /// keep to it: one without room for so many ends the run.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) batch: Option<u64>,
+    /// Threads that read images before their turn, where one is too slow; as many as there are cores for, up
+    /// to four, if nothing is said. A disk across a network may gain by more.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub(crate) readers: Option<u16>,
     /// Which card, if several can.
     #[arg(long, value_name = "POLICY")]
     pub(crate) placement: Option<Placement>,
@@ -225,8 +229,8 @@ pub(crate) struct Status {
 }
 
 const STATUS_CODES: &str = "\
-Exit codes: 0 it runs, or ended with every record ok, 3 it ended and some records failed,
-130 it was interrupted, 1 it broke off, was killed or cannot be read, 2 there is no run.";
+Exit codes: 0 it runs, or ended with every record ok, 3 it ended and some records failed or were not
+started, 130 it was interrupted, 1 it was killed or cannot be read, 2 there is no run.";
 
 /// How images get to several devices.
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -240,8 +244,8 @@ pub(crate) enum Split {
 }
 
 const RUN_EXAMPLES: &str = "\
-Exit codes: 0 every record is ok, 3 some records failed, 2 refused before anything ran,
-130 interrupted (Ctrl-C), 1 anything else.
+Exit codes: 0 every record is ok, 3 some records failed or were not started, 2 refused before anything
+ran, 130 interrupted (Ctrl-C), 1 anything else, such as a report that cannot be written.
 
 Examples:
   warploom run nuclei.toml -i cells.tif -o results

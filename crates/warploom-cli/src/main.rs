@@ -1,7 +1,7 @@
 //! The `warploom` command: the one place that prints, reads the environment and chooses exit codes.
 //!
 //! Exit codes are a contract: 0 done, 1 a failure nobody foresaw, 2 asked for something that makes
-//! no sense, 3 some records failed, 130 interrupted.
+//! no sense, 3 some records failed or were not started, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -380,14 +380,14 @@ fn every_device_that_fails_on_order_loses_no_record() {
     // A size that somebody insists on is never made smaller: the run ends, and no record is to blame.
     let fixed = [&first[..], &["--batch", "128"]].concat();
     let (code, answer, told) = run("fixed", &fixed, none);
-    assert_eq!(code, Some(1), "{answer}");
+    assert_eq!(code, Some(3), "{answer}");
     assert_eq!(answer["tally"]["not_started"].as_u64(), Some(60));
     assert_eq!(answer["error"]["code"], "WL1007", "{answer}");
     assert!(
         told.contains("error[WL1007]: batches of 128 records"),
         "{told}"
     );
-    assert_eq!(status(&bench.path("fixed")).0, 1);
+    assert_eq!(status(&bench.path("fixed")).0, 3);
     assert!(bench.results("fixed").is_empty());
     assert!(bench.results("none").is_empty());
 }

@@ -266,7 +266,7 @@ fn ends_are_told_apart_by_their_exit_codes() {
         &json!({ "at": 1_700_000_004_000_u64, "seconds": 4.0, "error": "no device is left" }),
     );
     let (code, answer) = told(&scene.out());
-    assert_eq!((code, &answer["state"]), (1, &json!("broken")));
+    assert_eq!((code, &answer["state"]), (3, &json!("broken")));
     assert_eq!(answer["error"], "no device is left");
 }
 

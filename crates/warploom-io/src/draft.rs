@@ -6,12 +6,13 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Fault, FileError};
+use crate::pen::Pen;
 
 /// How names of drafts end.
 const DRAFT: &str = ".part";
@@ -49,7 +50,7 @@ impl Draft {
         path: &Path,
         bytes: u64,
         sync: Sync,
-        content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Fault>,
+        content: impl FnOnce(&mut BufWriter<Pen<'_>>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         Self::fill_reserved(path, bytes, 0, sync, content)
     }
@@ -62,7 +63,7 @@ impl Draft {
         bytes: u64,
         reserved: u64,
         sync: Sync,
-        content: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Fault>,
+        content: impl FnOnce(&mut BufWriter<Pen<'_>>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         Self::check(path)?;
         let writing = |error: io::Error| Fault::writing(&error, bytes);
@@ -76,10 +77,12 @@ impl Draft {
         let mut draft = Self::beside(path).map_err(writing)?;
         if let Some(file) = &draft.lock {
             reserve(file, reserved).map_err(writing)?;
-            let mut writer = BufWriter::with_capacity(1 << 18, file);
+            let mut writer = BufWriter::with_capacity(1 << 18, Pen::new(file, reserved));
             content(&mut writer).map_err(|fault| fault.sized(bytes))?;
-            writer.flush().map_err(writing)?;
-            drop(writer);
+            let pen = writer
+                .into_inner()
+                .map_err(|error| writing(error.into_error()))?;
+            pen.finish().map_err(writing)?;
             if sync == Sync::Yes {
                 file.sync_all().map_err(writing)?;
             }

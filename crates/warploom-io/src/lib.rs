@@ -27,6 +27,7 @@ mod image;
 mod npy;
 mod numbers;
 mod parquet;
+mod pen;
 mod png;
 mod prefetch;
 pub mod records;

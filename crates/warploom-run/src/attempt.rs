@@ -67,6 +67,7 @@ fn wishes(settings: &Settings) -> Wishes {
     Wishes {
         depth: settings.plan.depth,
         batch: settings.batch,
+        readers: settings.readers,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warploom_core::{Code, Coded, DeviceError, RegistryError};
+use warploom_core::{Code, Coded, DeviceError, LeaseError, RegistryError};
 use warploom_io::FileError;
 use warploom_io::records::RecordError;
 use warploom_plan::Diagnostic;
@@ -112,6 +112,15 @@ impl RunFailure {
 }
 
 impl RunFailure {
+    /// Was it called off, while it ran or while it waited for a device?
+    pub(crate) fn is_call_off(&self) -> bool {
+        matches!(
+            self,
+            Self::Broken(RunError::Cancelled { .. })
+                | Self::Registry(RegistryError::Lease(LeaseError::Cancelled { .. }))
+        )
+    }
+
     /// Is it the device's, so that another could do better? A disk that hangs would hang with any.
     pub(crate) fn is_of_device(&self) -> bool {
         match self {

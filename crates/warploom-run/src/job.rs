@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 use warploom_core::{Registry, Status};
 use warploom_io::records::RecordReader;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
-use warploom_sched::RunError;
 
 use crate::attempt::attempt;
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
-use crate::folder::{About, AboutDevice, Ended, Origin, RunFolder};
+use crate::folder::{About, AboutDevice, Origin, RunFolder};
 use crate::input::Input;
 use crate::journal::{Journal, Keeper};
 use crate::loads::loads;
@@ -157,11 +156,11 @@ impl Job {
         })
     }
 
-    /// Runs it. Whatever happens to single records is in the summary; an error is a run that could
-    /// not be begun.
+    /// Runs it. Whatever happens to records is in the summary, also why it ended before all of them had an
+    /// outcome; an error is a run that was not begun.
     ///
     /// # Errors
-    /// When the pipeline is refused, or devices or files that all records need are not there.
+    /// When the pipeline is refused, or files that all records need are not there.
     pub fn run(&self, registry: &Registry, settings: &Settings) -> Result<Summary, RunFailure> {
         let mut options = busy(registry, settings);
         let status = registry.status()?;
@@ -207,7 +206,7 @@ impl Job {
         let mut changes = Vec::new();
         let mut times = BTreeMap::new();
         let mut races_checked = 0;
-        let mut interrupted = false;
+        let (mut error, mut interrupted) = (None, false);
         loop {
             let open = left(&outcomes);
             if open.is_empty() {
@@ -225,7 +224,7 @@ impl Job {
             }
             let failure = match ended {
                 Ok(()) => break,
-                Err(RunFailure::Broken(RunError::Cancelled { .. })) => {
+                Err(failure) if failure.is_call_off() => {
                     interrupted = true;
                     break;
                 }
@@ -233,17 +232,11 @@ impl Job {
             };
             let next = self.instead(&plan, &mut options, &status, settings, &failure);
             let Some((next, change)) = next else {
-                if outcomes
-                    .iter()
-                    .all(|outcome| matches!(outcome, Outcome::NotStarted))
-                {
-                    folder.end(Ended {
-                        error: Some(failure.to_string()),
-                        ..Ended::default()
-                    });
-                    return Err(failure);
-                }
-                changes.push(standing(&plan, &status, settings, &failure));
+                error = Some(Failure {
+                    attempts: 0,
+                    reason: standing(&plan, &status, settings, &failure),
+                    ..Failure::of(&failure)
+                });
                 break;
             };
             recording.mark(recorder.now(), &change);
@@ -254,6 +247,7 @@ impl Job {
         let took = begun.elapsed();
         let mut summary = self.summary(&plan, outcomes, took, interrupted, changes);
         summary.races_checked = Some(races_checked);
+        summary.error = error;
         summary.recording = recording.finish(&summary, took, &times);
         folder.conclude(&mut summary);
         Ok(summary)

@@ -17,6 +17,10 @@ use crate::reading::{Arrival, load};
 /// Reading that is slower than this, in bytes a second, is decoding, or a disk that gains by being asked for
 /// more at once.
 const SLOW: f64 = 600e6;
+/// The first units go to memory that nobody has touched yet, which takes as long as decoding and says nothing.
+const FIRST: u32 = 6;
+/// So many in a row are slow before it is believed: a neighbour may have had the processor.
+const SLOW_ONES: u32 = 2;
 /// Units smaller than this cost more to hand over than to read.
 const WORTH_IT: usize = 1 << 16;
 /// The most threads beside the one that asks.
@@ -93,6 +97,9 @@ pub(crate) struct Readers {
     /// How many threads there may be.
     most: usize,
     threads: usize,
+    /// Units that were read without help, and how many of the last were slow.
+    read: u32,
+    slow: u32,
 }
 
 impl Readers {
@@ -102,18 +109,26 @@ impl Readers {
         Self::of((cores - 1).min(MOST))
     }
 
-    fn of(most: usize) -> Self {
+    /// At most so many.
+    pub(crate) fn of(most: usize) -> Self {
         Self {
             shared: Arc::default(),
             most,
             threads: 0,
+            read: 0,
+            slow: 0,
         }
     }
 
     /// So many bytes were read in so much time without help.
     pub(crate) fn learn(&mut self, bytes: usize, took: Duration) {
         let is_slow = bytes >= WORTH_IT && (bytes as f64) < took.as_secs_f64() * SLOW;
-        if self.threads > 0 || !is_slow {
+        self.read += 1;
+        if self.threads > 0 || self.read <= FIRST {
+            return;
+        }
+        self.slow = if is_slow { self.slow + 1 } else { 0 };
+        if self.slow < SLOW_ONES {
             return;
         }
         for _ in 0..self.most {
@@ -294,10 +309,19 @@ mod tests {
         let mut readers = Readers::of(2);
         readers.begin(&course, 0, &arrivals);
         assert!(readers.take(&course, 0).is_none(), "nobody reads ahead yet");
-        // Fast enough: nobody is hired.
-        readers.learn(1 << 20, Duration::from_micros(10));
+        // Nothing is known before memory was touched once, what is fast enough needs nobody, and one slow
+        // unit among others may be anybody's fault.
+        for _ in 0..FIRST {
+            readers.learn(1 << 20, Duration::from_secs(1));
+        }
+        for _ in 0..5 {
+            readers.learn(1 << 20, Duration::from_secs(1));
+            readers.learn(1 << 20, Duration::from_micros(10));
+        }
         assert_eq!(readers.threads, 0);
-        readers.learn(1 << 20, Duration::from_secs(1));
+        for _ in 0..SLOW_ONES {
+            readers.learn(1 << 20, Duration::from_secs(1));
+        }
         assert_eq!(readers.threads, 2);
         let (mut early, mut slot) = (0, vec![99; 2048]);
         for number in 0..9 {

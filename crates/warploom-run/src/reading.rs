@@ -39,11 +39,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new() -> Self {
+    /// With so many threads that read ahead at most; how many pay, if nothing is said.
+    pub(crate) fn new(readers: Option<usize>) -> Self {
         Self {
             reader: RecordReader::new(),
             content: Xxh3::new(),
-            readers: Readers::new(),
+            readers: readers.map_or_else(Readers::new, Readers::of),
         }
     }
 

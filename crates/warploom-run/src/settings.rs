@@ -27,6 +27,9 @@ pub struct Settings {
     pub batch_limit: Option<Duration>,
     /// The longest to wait for a device that others use.
     pub lease: Duration,
+    /// The most threads that read images before their turn, beside the one that reads; if nothing is said,
+    /// those that the machine has cores for, up to four.
+    pub readers: Option<usize>,
     /// Look at every use of every slot.
     pub check_races: bool,
     /// Keep what happened when, for a trace or a report.
@@ -59,6 +62,7 @@ impl Default for Settings {
             patience: Duration::from_mins(10),
             batch_limit: None,
             lease: Duration::from_hours(24),
+            readers: None,
             check_races: cfg!(debug_assertions),
             record: false,
             cancel: CancelToken::new(),

@@ -42,6 +42,8 @@ pub(crate) struct Orders {
     pub(crate) items: u64,
     pub(crate) patience: Duration,
     pub(crate) check_races: bool,
+    #[serde(default)]
+    pub(crate) readers: Option<usize>,
     /// Where workers keep what they record of their stages, if somebody wants to know: a folder, and for
     /// one worker a file in it.
     pub(crate) record: Option<PathBuf>,
@@ -108,6 +110,7 @@ impl Station {
             batch: orders.batch,
             patience: orders.patience,
             check_races: orders.check_races,
+            readers: orders.readers,
             ..Settings::default()
         };
         if let Some(ceiling) = ceiling.filter(|_| orders.batch.is_none()) {

@@ -111,6 +111,12 @@ pub(super) const STAGES: &[Stage] = &[
         run: shuttle,
     },
     Stage {
+        name: "release",
+        about: "the scheduler as it is shipped: races are found without debug assertions",
+        quick: false,
+        run: release,
+    },
+    Stage {
         name: "abort",
         about: "detection in a program built with panic = \"abort\"",
         quick: false,
@@ -309,6 +315,22 @@ fn shuttle(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
             let text = format!("no test of {package} ran under the model checker");
             checks.fail("shuttle", &text);
         }
+    }
+    Ok(())
+}
+
+/// Cannot share a build: what only debug builds check is the question. The scheduler and what it stands on
+/// are small.
+fn release(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
+    let task = Task::cargo(
+        session.project,
+        ["test", "--release", "--package", "warploom-sched"],
+    );
+    let tests = ["mutants", "threads", "padding"];
+    let task = task.args(tests.iter().flat_map(|test| ["--test", test]));
+    let before = checks.tally.passed;
+    if checks.run(&task)? && checks.tally.passed == before {
+        checks.fail("release", "no test of the scheduler ran");
     }
     Ok(())
 }

@@ -113,13 +113,31 @@ impl Buffer for HostBuffer {
     }
 }
 
+/// What is copied at a time between two buffers, which are not lent to anybody together: whoever has
+/// one could wait for the other.
+const PIECE: u64 = 64 << 10;
+
 /// Copies between host-visible buffers at once; they may be one buffer.
 pub fn copy_now(src: &Slice, dst: &Slice) -> Result<()> {
-    let mut staging = Vec::new();
-    src.buffer()
-        .with_host(&mut |bytes| staging.extend_from_slice(&bytes[src.host_range()]))?;
-    dst.buffer()
-        .with_host(&mut |bytes| bytes[dst.host_range()].copy_from_slice(&staging))
+    if Arc::ptr_eq(src.buffer(), dst.buffer()) {
+        let (from, to) = (src.host_range(), dst.host_range().start);
+        return src
+            .buffer()
+            .with_host(&mut |bytes| bytes.copy_within(from.clone(), to));
+    }
+    let mut piece = Vec::new();
+    let mut at = 0;
+    while at < src.len() {
+        let part = at..(at + PIECE).min(src.len());
+        let (from, to) = (src.part(part.clone())?, dst.part(part.clone())?);
+        piece.clear();
+        from.buffer()
+            .with_host(&mut |bytes| piece.extend_from_slice(&bytes[from.host_range()]))?;
+        to.buffer()
+            .with_host(&mut |bytes| bytes[to.host_range()].copy_from_slice(&piece))?;
+        at = part.end;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -127,6 +145,35 @@ mod tests {
     use super::*;
     use crate::backend::BackendId;
     use crate::memory::HOST;
+
+    #[test]
+    fn copies_of_any_length_arrive_whole_and_may_overlap() {
+        let heap = HostHeap::new(DeviceId::new(BackendId::CPU, 0), 1 << 30);
+        for bytes in [1, PIECE - 1, PIECE, 2 * PIECE + 7] {
+            let [from, to] = [(); 2].map(|()| heap.alloc(HOST, bytes + 9).unwrap());
+            let fill = |at: usize| u8::try_from(at % 251).unwrap();
+            from.with_host(&mut |all| {
+                for (at, byte) in all.iter_mut().enumerate() {
+                    *byte = fill(at);
+                }
+            })
+            .unwrap();
+            let part = |buffer, at| Slice::new(Arc::clone(buffer), at..at + bytes).unwrap();
+            copy_now(&part(&from, 3), &part(&to, 5)).unwrap();
+            let whole = |moved: usize| move |(at, byte): (usize, &u8)| *byte == fill(at + moved);
+            to.with_host(&mut |all| {
+                let end = all.len() - 4;
+                assert!(all[5..end].iter().enumerate().all(whole(3)), "{bytes}");
+                assert_eq!((&all[..5], &all[end..]), (&[0; 5][..], &[0; 4][..]));
+            })
+            .unwrap();
+            copy_now(&part(&from, 0), &part(&from, 9)).unwrap();
+            from.with_host(&mut |all| {
+                assert!(all[9..].iter().enumerate().all(whole(0)), "{bytes}");
+            })
+            .unwrap();
+        }
+    }
 
     #[test]
     fn a_heap_counts_and_refuses_with_numbers() {

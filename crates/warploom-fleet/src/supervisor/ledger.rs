@@ -136,8 +136,13 @@ impl<'a> Ledger<'a> {
             }
         };
         let outcome = Outcome::Ok { attempts, result };
+        let is_due = self.is_turn_of(record);
         match self.fleet.order {
             Order::AsDone => self.deliver(record, outcome, Some(answer), clock),
+            Order::OfRecords if is_due => {
+                self.deliver(record, outcome, Some(answer), clock)?;
+                self.deliver_turns(clock)
+            }
             Order::OfRecords => {
                 // What the journal keeps is at hand; only longer answers are copied.
                 let long = (answer.len() > self.fleet.keep).then(|| answer.to_vec());
@@ -163,6 +168,18 @@ impl<'a> Ledger<'a> {
                 self.deliver_turns(clock)
             }
         }
+    }
+
+    /// Is it the first record that has no outcome yet? Most are, and need not be kept until their turn.
+    fn is_turn_of(&mut self, record: u64) -> bool {
+        let settled = |turn: u64| {
+            let place = usize::try_from(turn).unwrap_or(usize::MAX);
+            matches!(self.outcomes.get(place), Some(Some(_)))
+        };
+        while settled(self.turn) {
+            self.turn += 1;
+        }
+        self.turn == record
     }
 
     /// Delivers everything whose turn it is.

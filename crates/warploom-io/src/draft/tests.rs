@@ -1,4 +1,5 @@
 use super::*;
+use std::io::Write as _;
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();

@@ -277,6 +277,7 @@ impl Job {
             items,
             patience: settings.patience,
             check_races: settings.check_races,
+            readers: settings.readers,
             record: settings.record.then_some(recordings),
         };
         serde_json::to_vec(&orders).map_err(|error| foreign(&error))

@@ -43,6 +43,8 @@ pub(crate) struct Wishes {
     pub(crate) depth: Option<u32>,
     /// Units of a generation.
     pub(crate) batch: Option<u64>,
+    /// Threads that read ahead.
+    pub(crate) readers: Option<usize>,
 }
 
 /// Everything that stages are made of.
@@ -86,7 +88,7 @@ impl Parts<'_> {
         stride: u64,
     ) -> Payloads {
         let agenda = Arc::clone(self.agenda);
-        let mut reading = Reading::new();
+        let mut reading = Reading::new(self.wishes.readers);
         let arrivals: Vec<Arc<[Arrival]>> = arrivals.into_iter().map(Arc::from).collect();
         payloads.source(stage, move |turn| {
             let batch = turn.batch();

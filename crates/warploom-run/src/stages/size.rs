@@ -126,6 +126,7 @@ mod tests {
     const NO_WISHES: Wishes = Wishes {
         depth: None,
         batch: None,
+        readers: None,
     };
 
     #[test]
@@ -212,7 +213,12 @@ mod tests {
             // At least one unit fits: the plan saw to it.
             let budget = 1024 + slot.max(4).next_multiple_of(256) * room;
             let pool = pool(memory, slot, Some(budget));
-            let size = Size::of(&pool, planned, &Wishes { depth, batch }, items);
+            let wishes = Wishes {
+                depth,
+                batch,
+                ..NO_WISHES
+            };
+            let size = Size::of(&pool, planned, &wishes, items);
             prop_assert!(size.depth >= 1 && (1..=items).contains(&size.batch));
             prop_assert!(size.bytes(&pool) <= budget, "{size:?} of {budget}");
         }

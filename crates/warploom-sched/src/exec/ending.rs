@@ -1,6 +1,5 @@
 //! How a run ends: failures, calling off, and waiting for what was enqueued.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use warploom_core::{CancelToken, DeviceError, Queue};
@@ -40,12 +39,8 @@ impl<C: Crew> Pipeline<C> {
         }
         self.verified[stage.0] = generation + 1;
         // What went before it on its queue may have waited for something, too.
-        let plan = Arc::clone(&self.plan);
-        let queue = self.wires[stage.0]
-            .queue
-            .map(|at| &plan.queues()[at].stages);
-        for mate in queue.into_iter().flatten().filter(|mate| **mate < stage) {
-            self.verify(*mate, generation)?;
+        for at in 0..self.wires[stage.0].before.len() {
+            self.verify(self.wires[stage.0].before[at], generation)?;
         }
         for at in 0..self.wires[stage.0].waits.len() {
             let wait = self.wires[stage.0].waits[at];

@@ -323,7 +323,8 @@ impl<C: Crew> Pipeline<C> {
     }
 
     pub(super) fn ring(&self, generation: u64) -> usize {
-        usize::try_from(generation % self.fills.len() as u64).unwrap_or(0)
+        // As many as a power of two.
+        usize::try_from(generation).unwrap_or(0) & (self.fills.len() - 1)
     }
 
     /// The driver had nothing to do for so long.

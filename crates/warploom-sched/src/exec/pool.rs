@@ -16,23 +16,27 @@ use crate::model::{How, Plan, ResourceId, StageId, stride};
 pub struct Pool {
     resources: Vec<Ring>,
     stages: Vec<Uses>,
+    /// What is in the slots of all resources, one resource after the other.
+    states: Vec<State>,
     bytes: u64,
 }
 
 #[derive(Debug)]
 struct Ring {
     name: String,
-    slots: Vec<Slot>,
+    slots: Vec<Slice>,
+    /// Where the states of its slots begin.
+    first: usize,
     /// How often a generation is written and read.
     writes: u64,
     reads: u64,
 }
 
-#[derive(Debug)]
-struct Slot {
-    slice: Slice,
-    state: AtomicU64,
-}
+/// What is in a slot, as a word in a line of its own: stages on several threads change their slots all the
+/// time.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct State(AtomicU64);
 
 /// What is in a slot, as far as the host has handed it out. When the device is done with it is not
 /// known here: that is what events are for.
@@ -52,6 +56,12 @@ pub struct SlotState {
 const COUNT_BITS: u32 = 12;
 const COUNT_MOST: u64 = (1 << COUNT_BITS) - 1;
 const GENERATION_MOST: u64 = (1 << (64 - 3 * COUNT_BITS)) - 1;
+/// One use more or less.
+const ONE_USE: u64 = 1;
+/// One read that is still to come.
+const ONE_READ: u64 = 1 << COUNT_BITS;
+/// One writing that is still to come.
+const ONE_WRITE: u64 = 1 << (2 * COUNT_BITS);
 
 // Packed into a word, because every turn of every stage looks at it.
 impl SlotState {
@@ -89,7 +99,7 @@ impl Pool {
     /// Allocates what `plan` needs on `device`.
     pub(crate) fn new(plan: &Plan, device: &CheckedDevice) -> Result<Self, RunError> {
         let mut bytes = 0;
-        let mut resources = Vec::new();
+        let (mut resources, mut states) = (Vec::new(), Vec::new());
         for (at, resource) in plan.graph().resources().iter().enumerate() {
             let count = plan.slots(ResourceId(at));
             let kind = kind_of(device, resource.space).ok_or_else(|| RunError::Memory {
@@ -114,11 +124,10 @@ impl Pool {
                     None => (alloc(step).map_err(start)?, 0),
                 };
                 let range = from..from + resource.bytes.max(1);
-                slots.push(Slot {
-                    slice: Slice::new(buffer, range).map_err(start)?,
-                    state: AtomicU64::new(0),
-                });
+                slots.push(Slice::new(buffer, range).map_err(start)?);
             }
+            let first = states.len();
+            states.resize_with(first + slots.len(), State::default);
             bytes += step * u64::from(count);
             let uses = |wanted: fn(How) -> bool| {
                 let stages = plan.graph().stages().iter();
@@ -129,6 +138,7 @@ impl Pool {
             resources.push(Ring {
                 name: resource.name.clone(),
                 slots,
+                first,
                 writes: uses(|how| matches!(how, How::Write | How::Update)),
                 reads: uses(|how| !matches!(how, How::Write | How::Update)),
             });
@@ -144,6 +154,7 @@ impl Pool {
         Ok(Self {
             stages: stages.collect(),
             resources,
+            states,
             bytes,
         })
     }
@@ -155,15 +166,14 @@ impl Pool {
 
     /// How many leases are out.
     pub fn held(&self) -> u64 {
-        let slots = self.resources.iter().flat_map(|ring| &ring.slots);
-        let states = slots.map(|slot| SlotState::unpack(slot.state.load(Ordering::Acquire)));
-        states.map(|state| state.in_use).sum()
+        self.states.iter().map(|state| state.look().in_use).sum()
     }
 
     /// What is in a slot of a resource; `None` where there is no such slot.
     pub fn state(&self, resource: ResourceId, slot: usize) -> Option<SlotState> {
-        let slot = self.resources.get(resource.0)?.slots.get(slot)?;
-        Some(SlotState::unpack(slot.state.load(Ordering::Acquire)))
+        let ring = self.resources.get(resource.0)?;
+        ring.slots.get(slot)?;
+        Some(self.states[ring.first + slot].look())
     }
 
     /// Which slot a use of `resource` in `generation` is about; `None` where there is none yet.
@@ -173,7 +183,13 @@ impl Pool {
             _ => generation,
         };
         let count = self.resources[resource.0].slots.len() as u64;
-        usize::try_from(generation % count).ok()
+        // Every turn of every stage asks this several times, and dividing is the dearest part of it.
+        let slot = if count.is_power_of_two() {
+            generation & (count - 1)
+        } else {
+            generation % count
+        };
+        usize::try_from(slot).ok()
     }
 
     pub(crate) fn accesses(&self, stage: StageId) -> &[(ResourceId, How)] {
@@ -208,66 +224,83 @@ impl Pool {
             return Ok(());
         };
         let ring = &self.resources[resource.0];
+        let state = &self.states[ring.first + slot];
         let wanted = match how {
             How::Previous => generation,
             _ => generation + 1,
         } & GENERATION_MOST;
-        let changed = ring.slots[slot].change(|mut state| {
-            match how {
-                How::Write if state.generation != wanted => {
-                    if state.writes_left > 0 || state.reads_left > 0 || state.in_use > 0 {
-                        return None;
-                    }
-                    state = SlotState {
-                        generation: wanted,
-                        writes_left: ring.writes,
-                        reads_left: ring.reads,
-                        in_use: 0,
-                    };
-                }
-                How::Write => {}
-                _ if state.generation != wanted || state.writes_left == ring.writes => return None,
-                _ => {}
-            }
-            state.in_use += 1;
-            Some(state)
-        });
-        changed.map_err(|found| LeaseError::Generation {
+        let taken = match how {
+            How::Write if state.look().generation != wanted => state.fill(SlotState {
+                generation: wanted,
+                writes_left: ring.writes,
+                reads_left: ring.reads,
+                in_use: 1,
+            }),
+            How::Write => state.join(|found| found.generation == wanted),
+            _ => state.join(|found| found.generation == wanted && found.writes_left != ring.writes),
+        };
+        taken.map_err(|found| LeaseError::Generation {
             stage: self.stages[stage.0].name.clone(),
             resource: ring.name.clone(),
             slot,
             wanted: generation,
             found: found.text(),
-        })?;
-        Ok(())
+        })
     }
 
     fn give_back(&self, resource: ResourceId, how: How, generation: u64) {
         let Some(slot) = self.slot_of(resource, how, generation) else {
             return;
         };
-        // Giving back is always allowed.
-        let _ = self.resources[resource.0].slots[slot].change(|mut state| {
-            debug_assert!(state.in_use > 0, "given back twice");
-            state.in_use = state.in_use.saturating_sub(1);
-            let left = match how {
-                How::Write | How::Update => &mut state.writes_left,
-                _ => &mut state.reads_left,
-            };
-            *left = left.saturating_sub(1);
-            Some(state)
+        let state = &self.states[self.resources[resource.0].first + slot];
+        state.leave(match how {
+            How::Write | How::Update => ONE_WRITE,
+            _ => ONE_READ,
         });
     }
 }
 
-impl Slot {
-    /// Changes the state, or answers with what it is when the change is refused.
-    fn change(&self, change: impl Fn(SlotState) -> Option<SlotState>) -> Result<(), SlotState> {
-        let change = |word| change(SlotState::unpack(word)).map(SlotState::pack);
-        let changed = self
-            .state
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
-        changed.map(|_| ()).map_err(SlotState::unpack)
+impl State {
+    fn look(&self) -> SlotState {
+        SlotState::unpack(self.0.load(Ordering::Acquire))
+    }
+
+    /// A new generation, in a slot that nobody needs any more; else what is there.
+    fn fill(&self, new: SlotState) -> Result<(), SlotState> {
+        let fill = |word| {
+            let found = SlotState::unpack(word);
+            let is_free = found.writes_left + found.reads_left + found.in_use == 0;
+            is_free.then(|| new.pack())
+        };
+        let filled = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, fill);
+        filled.map(drop).map_err(SlotState::unpack)
+    }
+
+    /// One more use, if what is there is right; else what is there. What is there stays while uses of it are
+    /// still to come, so nothing can be wrong between looking and counting that was right before.
+    fn join(&self, is_right: impl Fn(SlotState) -> bool) -> Result<(), SlotState> {
+        let found = SlotState::unpack(self.0.fetch_add(ONE_USE, Ordering::AcqRel));
+        if is_right(found) {
+            return Ok(());
+        }
+        self.0.fetch_sub(ONE_USE, Ordering::AcqRel);
+        Err(found)
+    }
+
+    /// One use less, and one read or writing less to come. Giving back is always allowed.
+    fn leave(&self, one: u64) {
+        let found = self.look();
+        debug_assert!(found.in_use > 0, "given back twice");
+        let left = if one == ONE_WRITE {
+            found.writes_left
+        } else {
+            found.reads_left
+        };
+        // Whoever holds a slot twice in a generation has nothing left to count.
+        let one = if left > 0 { one } else { 0 };
+        self.0.fetch_sub(one + ONE_USE, Ordering::AcqRel);
     }
 }
 
@@ -311,8 +344,8 @@ impl<'p> Hold<'p> {
             .iter()
             .find(|(known, how)| *known == resource && wanted(*how))?;
         let slot = self.pool.slot_of(resource, *how, self.generation)?;
-        let slot = self.pool.resources[resource.0].slots.get(slot)?;
-        Some((&slot.slice, *how))
+        let slice = self.pool.resources[resource.0].slots.get(slot)?;
+        Some((slice, *how))
     }
 
     fn undeclared(&self, resource: ResourceId, verb: &'static str) -> LeaseError {

@@ -57,6 +57,8 @@ pub(crate) struct Wires {
     pub(crate) is_seen: bool,
     /// Its queue.
     pub(crate) queue: Option<usize>,
+    /// What goes before it on its queue, in each generation.
+    pub(crate) before: Vec<StageId>,
     /// Does nothing come before it?
     pub(crate) is_source: bool,
     /// The thread it shares.
@@ -80,6 +82,8 @@ pub(crate) fn wire(plan: &Plan) -> Vec<Wires> {
     for (number, queue) in plan.queues().iter().enumerate() {
         for (at, to) in queue.stages.iter().enumerate() {
             wires[to.0].queue = Some(number);
+            let mates = queue.stages.iter().copied();
+            wires[to.0].before = mates.filter(|mate| mate < to).collect();
             for (before, from) in queue.stages.iter().enumerate() {
                 if before == at {
                     continue;
@@ -174,11 +178,12 @@ fn connect(
     }
 }
 
-/// How many generations apart two stages can be at most, generously.
+/// How many generations apart two stages can be at most, generously: a power of two, by which places are
+/// found without a division.
 pub(crate) fn window(plan: &Plan) -> usize {
     let lags = plan.edges().iter().flat_map(Edge::links);
     let lag = lags.map(|link| link.lag).max().unwrap_or(0);
     let skew = plan.skew.iter().copied().max().unwrap_or(0);
     let room = LEASH.unsigned_abs() + 2 * u64::from(lag + skew) + 4;
-    usize::try_from(room).unwrap_or(usize::MAX)
+    usize::try_from(room.next_power_of_two()).unwrap_or(usize::MAX)
 }

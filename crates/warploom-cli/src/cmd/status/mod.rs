@@ -44,13 +44,13 @@ fn once(args: &args::Status) -> Result<ExitCode, Problem> {
 
 /// The exit code that a run's state is, if it is not that of having answered.
 fn code(status: &RunStatus) -> Option<ExitCode> {
-    // Records stay not started in a run that ended when no device was left.
+    // Records stay not started in a run that broke off, which no device was left for.
     let is_lacking = status.tally.failed + status.tally.not_started > 0;
     match status.state {
         _ if status.damage.is_some() => Some(ExitCode::FAILURE),
         RunState::Interrupted => Some(ExitCode::from(130)),
-        RunState::Broken | RunState::Died => Some(ExitCode::FAILURE),
-        RunState::Finished if is_lacking => Some(ExitCode::from(3)),
+        RunState::Died => Some(ExitCode::FAILURE),
+        RunState::Finished | RunState::Broken if is_lacking => Some(ExitCode::from(3)),
         _ => None,
     }
 }

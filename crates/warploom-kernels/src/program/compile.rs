@@ -9,7 +9,7 @@ use super::layout::{Layout, Lifetime, lay_out};
 use crate::cpu::Pass;
 use crate::flow::{Flow, ValueId, ValueKind};
 use crate::fuse::{Fused, Options, fuse};
-use crate::gpu::{self, Constant, Launch, LaunchArg, Tuning};
+use crate::gpu::{self, Constant, Launch, LaunchArg, Plan, Tuning};
 
 /// Something a program does.
 #[derive(Clone, PartialEq, Debug)]
@@ -133,13 +133,10 @@ impl Program {
         let mut temps: Vec<Temp> = Vec::new();
         let mut steps = Vec::new();
         let mut constants: Vec<Constant> = Vec::new();
-        for pass in passes {
-            let node = match pass.nodes[..] {
-                [at] => Some(&flow.nodes()[at]),
-                _ => None,
-            };
-            let plan = tuning.zip(node);
-            let plan = plan.and_then(|(tuning, node)| gpu::plan(&flow, node, &tuning));
+        let planned = passes
+            .into_iter()
+            .flat_map(|pass| planned(&flow, pass, tuning));
+        for (pass, plan) in planned {
             let Some(plan) = plan else {
                 steps.push(Step::Host(pass));
                 continue;
@@ -281,6 +278,24 @@ impl Program {
         let at = number as usize;
         (self.layout.offsets[at], self.temps[at].bytes)
     }
+}
+
+/// The launches of a pass, if the device can do it. Where it cannot do several nodes as one, they
+/// are taken one by one.
+fn planned(flow: &Flow, pass: Pass, tuning: Option<Tuning>) -> Vec<(Pass, Option<Plan>)> {
+    let Some(tuning) = tuning else {
+        return vec![(pass, None)];
+    };
+    let plan = gpu::plan_pass(flow, &pass, &tuning);
+    if plan.is_some() || pass.nodes.len() == 1 {
+        return vec![(pass, plan)];
+    }
+    let alone = pass.nodes.iter().map(|at| Pass::alone(flow, *at));
+    let alone = alone.map(|pass| {
+        let plan = gpu::plan_pass(flow, &pass, &tuning);
+        (pass, plan)
+    });
+    alone.collect()
 }
 
 /// Kernels' slices start here, and none shares a cache line with another.

@@ -83,7 +83,7 @@ impl Work {
             node.outputs, pass.outputs,
             "such a node writes all it makes"
         );
-        if let Some(around) = Around::new(&node.prim) {
+        if let Some(around) = Around::new(&node.prim, flow.kind(node.inputs[0]).dtype()) {
             return Self::Around { at, around };
         }
         let place = |id| pass.inputs.iter().position(|input| input == id);

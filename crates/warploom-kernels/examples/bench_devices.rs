@@ -13,6 +13,7 @@
 use std::time::Instant;
 
 use warploom_core::{BackendEntry, CheckedDevice, DType, Math, Queue as _, QueueDesc, Slice};
+use warploom_kernels::expr::Ty;
 use warploom_kernels::flow::{
     Combine, Flow, Footprint, Prim, Project, Tile, ValueId, ValueKind, Weights,
 };
@@ -38,6 +39,47 @@ fn build(image: ImageType, make: impl FnOnce(&mut Flow, ValueId) -> ValueId) -> 
 
 fn one(image: ImageType, prim: Prim, gives: ImageType) -> Flow {
     build(image, |flow, input| flow.add_image(prim, &[input], gives))
+}
+
+/// A whole segmentation: flat field, blur, difference of blurs, percentiles, threshold.
+fn segmentation() -> Flow {
+    let mut flow = Flow::new();
+    let image = |dtype| ValueKind::Image(ImageType::plane(dtype, 2048, 2048));
+    let raw = flow.input(image(DType::U16));
+    let [dark, gain] = [0, 1].map(|_| flow.input(image(DType::F32)));
+    let even = flow.map(&[raw, dark, gain], raw, DType::F32, &[], |g, images, _| {
+        (g.pixel(images[0]).cast(Ty::F32) - g.pixel(images[1])) * g.pixel(images[2])
+    });
+    let blur = |flow: &mut Flow, id: ValueId, sigma: f64| {
+        let rows = flow.taps(id, 1, gaussian(sigma * 0.75), Boundary::Clamp);
+        flow.taps(rows, 2, gaussian(sigma * 0.75), Boundary::Clamp)
+    };
+    let fine = blur(&mut flow, even, 2.0);
+    let coarse = blur(&mut flow, fine, 8.0);
+    let apart = flow.map(&[fine, coarse], fine, DType::F32, &[], |g, images, _| {
+        g.pixel(images[0]) - g.pixel(images[1])
+    });
+    let q = vec![1.0, 99.8];
+    let ends = flow.add(Prim::Percentiles { q }, &[apart], ValueKind::scalars(2));
+    let out = flow.map(&[apart, ends], apart, DType::U16, &[], |g, inputs, _| {
+        let [low, high] = [0, 1].map(|at| g.scalar(inputs[1], at).cast(Ty::F32));
+        ((g.pixel(inputs[0]) - low) / (high - low) * 65_535.0).clamp(0.0, 65_535.0)
+    });
+    let mask = flow.map(&[out], out, DType::U8, &[], |g, images, _| {
+        g.pixel(images[0]).gt(32_767).cast(Ty::I32)
+    });
+    flow.output(mask);
+    flow
+}
+
+/// An expression that ends in numbers of the whole image.
+fn reduced(prim: Prim, gives: ValueKind) -> Flow {
+    build(ImageType::plane(DType::F32, 2048, 2048), |flow, input| {
+        let value = flow.map(&[input], input, DType::F32, &[], |g, images, _| {
+            (g.pixel(images[0]) * 0.5 + 3.0).sqrt()
+        });
+        flow.add(prim, &[value], gives)
+    })
 }
 
 fn cases() -> Vec<(String, Flow)> {
@@ -100,6 +142,12 @@ fn cases() -> Vec<(String, Flow)> {
             one(stack, Prim::Project(project), flat),
         ));
     }
+    cases.push(("segmentation".into(), segmentation()));
+    let totals = reduced(Prim::Totals, ValueKind::scalars(5));
+    cases.push(("root totals".into(), totals));
+    let q = vec![1.0, 99.0];
+    let percentiles = reduced(Prim::Percentiles { q }, ValueKind::scalars(2));
+    cases.push(("root percentiles".into(), percentiles));
     let half = ImageType::plane(DType::F32, 1024, 1024);
     let prim = Prim::Bin {
         factor: [1, 2, 2],
@@ -168,9 +216,16 @@ fn measure(device: &CheckedDevice, flow: &Flow) -> Option<[f64; 2]> {
             .upload(&bytes, &slice.part(0..count as u64).ok()?)
             .ok()?;
     }
+    let workspace = match ready.program().workspace() {
+        0 => None,
+        bytes => Some(Slice::whole(&device.alloc(kind, bytes).ok()?)),
+    };
     let mut run = |times: usize| -> Option<()> {
         for _ in 0..times {
-            ready.enqueue(&mut queue, &inputs, &outputs, None).ok()?;
+            let workspace = workspace.as_ref();
+            ready
+                .enqueue(&mut queue, &inputs, &outputs, workspace)
+                .ok()?;
         }
         queue.record().ok()?.wait(None).ok()
     };

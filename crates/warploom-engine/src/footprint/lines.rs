@@ -147,7 +147,7 @@ impl Layout {
 
 /// The pixels of a row from `first` on, which may lie outside.
 #[inline(always)]
-fn fill<T: Pixel, K: Pod>(
+pub(super) fn fill<T: Pixel, K: Pod>(
     row: &[T],
     first: i64,
     boundary: Boundary,

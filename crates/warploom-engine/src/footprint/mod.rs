@@ -1,8 +1,9 @@
 //! Neighbourhoods of any shape: sums, extremes and ranks.
 //!
 //! The rows around the one that is made are kept as padded [`lines`]; what is done with them are
-//! [`sum`], [`extreme`] and [`rank`].
+//! [`sum`], [`extreme`], [`rank`] and [`count`].
 
+mod count;
 mod extreme;
 mod lines;
 mod median;
@@ -13,14 +14,16 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
-use super::arms::{to_real, to_same};
+use super::arms::{to_real, to_same, unfit};
 use super::image::{Image, ImageMut};
 use super::lanes::{Float, Level};
 use super::share::{band_height, for_bands};
 use super::{Pixel, Real, View, ViewMut};
+use count::Counts;
 use extreme::Runs;
 use median::Square;
 use network::Network;
+use warploom_core::DType;
 use warploom_flow::Boundary;
 use warploom_flow::flow::{Combine, Footprint, Prim};
 
@@ -73,12 +76,13 @@ enum Work {
     Extreme { runs: Runs, greatest: bool },
     Median { square: Square, rank: usize },
     Rank { network: Network, rank: usize },
+    Count { counts: Counts, rank: usize },
     Partition { rank: usize },
 }
 
 impl Around {
-    /// Makes a primitive ready, if it is one of these.
-    pub(crate) fn new(prim: &Prim) -> Option<Self> {
+    /// Makes a primitive over images of a type ready, if it is one of these.
+    pub(crate) fn new(prim: &Prim, dtype: DType) -> Option<Self> {
         match prim {
             Prim::Around {
                 footprint,
@@ -110,6 +114,10 @@ impl Around {
                 let rank = *rank as usize;
                 let work = match Square::of(lined.reach, lined.places.len(), rank) {
                     Some(square) => Work::Median { square, rank },
+                    None if count::pays(dtype, lined.places.len()) => Work::Count {
+                        counts: Counts::new(&lined),
+                        rank,
+                    },
                     None if lined.places.len() > NETWORK => Work::Partition { rank },
                     None => Work::Rank {
                         network: Network::new(&lined.places, lines, rx, rank),
@@ -159,6 +167,18 @@ impl Around {
                     naive::ranks(a, &self.lined, *rank, boundary, &mut band);
                 });
             }),
+            Work::Count { counts, rank } => match (source, target) {
+                (Image::U8(a), ImageMut::U8(out)) => {
+                    counts.run_bytes(level, a, &self.lined, *rank, boundary, out);
+                }
+                (Image::U16(a), ImageMut::U16(out)) => {
+                    counts.run(a, &self.lined, *rank, boundary, out);
+                }
+                (Image::I16(a), ImageMut::I16(out)) => {
+                    counts.run(a, &self.lined, *rank, boundary, out);
+                }
+                (source, target) => unfit(source.dtype(), target.dtype()),
+            },
             Work::Rank { network, rank } => to_same!(source, target, a, out => {
                 rank::run(level, a, &self.lined, network, *rank, boundary, out);
             }),

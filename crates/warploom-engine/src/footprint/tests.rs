@@ -74,7 +74,7 @@ where
 {
     let data = pixels::<T>(dims.iter().product(), seed);
     let image = View::packed(&data, dims);
-    let around = Around::new(prim).unwrap();
+    let around = Around::new(prim, T::DTYPE).unwrap();
     let lined = &around.lined;
     for level in levels() {
         match prim {
@@ -199,7 +199,75 @@ fn very_large_neighbourhoods_are_no_networks() {
         rank: 500,
         boundary: Boundary::Reflect,
     };
-    let around = Around::new(&prim).unwrap();
+    let around = Around::new(&prim, DType::F32).unwrap();
     assert!(matches!(around.work, Work::Partition { rank: 500 }));
     agrees::<f32>(&prim, [1, 3, 5], 2);
+}
+
+/// Boxes and balls of every reach, over images that are larger and far smaller.
+#[test]
+fn counted_ranks_are_those_of_sorted_pixels() {
+    let footprints = [
+        Footprint::Box([0, 7, 7]),
+        Footprint::Box([1, 5, 9]),
+        Footprint::Box([0, 200, 3]),
+        Footprint::Box([0, 0, 300]),
+        Footprint::Ball([0.0, 12.5, 11.0]),
+        Footprint::Ball([3.0, 6.0, 8.5]),
+    ];
+    let shapes = [[1, 1, 1], [1, 4, 90], [3, 20, 33], [1, 40, 7], [2, 3, 700]];
+    for (at, footprint) in footprints.into_iter().enumerate() {
+        let count = footprint.offsets().len();
+        for (seed, dtype) in [DType::U8, DType::U16, DType::I16].into_iter().enumerate() {
+            for boundary in Boundary::ALL {
+                for part in [0.0, 0.5, 1.0] {
+                    let rank = ((count - 1) as f64 * part) as u32;
+                    let prim = Prim::Rank {
+                        footprint,
+                        rank,
+                        boundary,
+                    };
+                    let around = Around::new(&prim, dtype).unwrap();
+                    let counted = matches!(around.work, Work::Count { .. });
+                    assert_eq!(counted, count::pays(dtype, count), "{footprint:?} {dtype}");
+                    let dims = shapes[(at + seed + rank as usize) % shapes.len()];
+                    agrees_for(dtype, &prim, dims, seed as u32);
+                }
+            }
+        }
+    }
+}
+
+/// Counted ranks of pixels against sorted ones.
+fn counted<T: Pixel>(prim: &Prim, data: &[T], dims: [usize; 3])
+where
+    for<'a> Image<'a>: From<View<'a, T>>,
+    for<'a> ImageMut<'a>: From<ViewMut<'a, T>>,
+{
+    let (image, mut out) = (View::packed(data, dims), vec![T::ZERO; data.len()]);
+    let around = Around::new(prim, T::DTYPE).unwrap();
+    assert!(matches!(around.work, Work::Count { .. }));
+    around.run(image.into(), ViewMut::packed(&mut out, dims).into());
+    let mut wanted = vec![T::ZERO; data.len()];
+    for_bands(ViewMut::packed(&mut wanted, dims), 3, &|mut band| {
+        naive::ranks(image, &around.lined, 220, Boundary::Reflect, &mut band);
+    });
+    assert_eq!(bits(&out, false), bits(&wanted, false));
+}
+
+/// Values of all sizes, so that every place of the counts is used.
+#[test]
+fn counted_ranks_of_every_value() {
+    let dims = [1, 256, 300];
+    let words: Vec<u16> = (0..256 * 300_u32)
+        .map(|at| (at.wrapping_mul(2_654_435_761) >> 16) as u16)
+        .collect();
+    let bytes: Vec<u8> = words.iter().map(|word| (word >> 8) as u8).collect();
+    let prim = Prim::Rank {
+        footprint: Footprint::Box([0, 10, 10]),
+        rank: 220,
+        boundary: Boundary::Reflect,
+    };
+    counted(&prim, &words, dims);
+    counted(&prim, &bytes, dims);
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::cost::operations;
+use super::holes;
 use super::join::{Map, join};
 use super::mesh::Mesh;
 use super::note::Note;
@@ -55,6 +56,8 @@ pub fn fuse(flow: &Flow, options: &Options) -> Fused {
         let shared = passes.iter().filter(|pass| pass.nodes.len() > 1);
         notes.extend(shared.map(|pass| Note::rows(&flow, pass)));
         passes
+    } else if let Some(tuning) = &options.holes {
+        holes::passes(&flow, options, tuning, &mut notes)
     } else {
         let alone = (0..flow.nodes().len()).map(|at| Pass::alone(&flow, at));
         alone.collect()

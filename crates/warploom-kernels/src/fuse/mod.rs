@@ -7,10 +7,13 @@
 //! - The processor's engine keeps the last rows of every value in its caches, so a chain of
 //!   expressions, sums and windows is one pass, and nothing is computed again.
 //! - A device that runs kernels has no such rows: an expression joins the stencil that reads it when
-//!   computing it again for every neighbour costs less than writing and reading it.
+//!   computing it again for every neighbour costs less than writing and reading it. It goes into the
+//!   kernels of other primitives that read it, such as totals, by the same reckoning, and behind those
+//!   that write what it reads always.
 
 mod cost;
 mod halo;
+mod holes;
 mod join;
 mod maps;
 mod mesh;

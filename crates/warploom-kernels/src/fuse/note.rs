@@ -41,6 +41,31 @@ pub enum Note {
         /// Bytes that no longer move.
         saved: u64,
     },
+    /// An expression is computed in the kernels of those that read it.
+    GoesIn {
+        /// What is no longer written and read.
+        value: ValueId,
+        /// What those do.
+        into: Vec<&'static str>,
+        /// Bytes that no longer move.
+        saved: u64,
+    },
+    /// What a node makes goes through an expression before it is written.
+    GoesOn {
+        /// What is no longer read, and written only if others need it.
+        value: ValueId,
+        /// What the node does.
+        of: &'static str,
+        /// Bytes that no longer move.
+        saved: u64,
+    },
+    /// Nodes that read the same images do so in the same kernels.
+    SideBySide {
+        /// What they do, in order.
+        names: Vec<&'static str>,
+        /// Bytes that are read once instead of twice.
+        saved: u64,
+    },
     /// Two expressions read the same images and are computed side by side.
     Beside {
         /// Bytes that are read once instead of twice.
@@ -72,6 +97,20 @@ impl fmt::Display for Note {
             Self::Rows { names, saved } => write!(
                 f,
                 "{} share one pass over rows: {saved} bytes less to move",
+                names.join(", ")
+            ),
+            Self::GoesIn { value, into, saved } => write!(
+                f,
+                "value {value} is computed where {} reads it: {saved} bytes less to move",
+                into.join(", ")
+            ),
+            Self::GoesOn { value, of, saved } => write!(
+                f,
+                "value {value} goes on from {of} in registers: {saved} bytes less to move"
+            ),
+            Self::SideBySide { names, saved } => write!(
+                f,
+                "{} read the same images side by side: {saved} bytes less to move",
                 names.join(", ")
             ),
             Self::Beside { saved } => {

@@ -4,6 +4,7 @@ use warploom_core::DeviceInfo;
 
 use super::cost::Machine;
 use crate::gpu::Tuning;
+use crate::kernel::Target;
 
 /// How far fusion may go.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,14 +17,18 @@ pub struct Options {
     pub terms: usize,
     /// Does the processor's engine run it, which keeps rows in its caches?
     pub rows: bool,
+    /// How its kernels are cut, which says what expressions have room in them; `None`: none has.
+    pub holes: Option<Tuning>,
 }
 
 impl Options {
     /// For a device that was not measured.
     pub fn of(info: &DeviceInfo) -> Self {
+        let tuning = Tuning::of(info);
         Self {
             buffers: info.limits.max_slices as usize,
-            rows: Tuning::of(info).is_none(),
+            rows: tuning.is_none(),
+            holes: tuning,
             ..Self::default()
         }
     }
@@ -43,6 +48,7 @@ impl Default for Options {
             buffers: 8,
             terms: 600,
             rows: false,
+            holes: Some(Tuning::gpu(Target::OpenCl)),
         }
     }
 }

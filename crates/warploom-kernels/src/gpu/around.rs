@@ -6,7 +6,7 @@ use crate::flow::{Combine, Flow, Footprint, Node};
 use crate::kernel::{Access, Builder};
 
 use super::fold;
-use super::lanes::{items, runs};
+use super::lanes::{at_once, items, runs};
 use super::launch::{Args, Plan};
 use super::near::Near;
 use super::tuning::Tuning;
@@ -45,12 +45,18 @@ pub(super) fn plan(
             };
             let nothing = k.graph().number(ty, nothing);
             lanes.each(|lane| running.set(lane, nothing));
-            k.for_(k.graph().int(0), count, |at| {
-                let offset = [0, 1, 2].map(|axis| k.load(offsets, at * 3 + axis));
-                let pixel = near.at(offset, clear);
+            at_once(&k, clear, count, |first, many| {
+                let pixel = |on: i32| {
+                    let at = (first + on) * 3;
+                    let offset = [0, 1, 2].map(|axis| k.load(offsets, at + axis));
+                    near.at(offset, clear)
+                };
+                let pixels: Vec<_> = (0..many).map(pixel).collect();
                 lanes.each(|lane| {
-                    let value = fold::add(combine, running.get(lane), pixel(lane));
-                    running.set(lane, value);
+                    let all = pixels.iter().fold(running.get(lane), |value, pixel| {
+                        k.let_(fold::add(combine, value, pixel(lane)))
+                    });
+                    running.set(lane, all);
                 });
             });
             lanes.each(|lane| {

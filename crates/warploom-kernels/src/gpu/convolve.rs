@@ -5,7 +5,7 @@ use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node, real};
 use crate::kernel::{Access, Builder, Img};
 
-use super::lanes::{Lanes, items, runs};
+use super::lanes::{Lanes, at_once, items, runs};
 use super::launch::{Args, Plan};
 use super::near::Near;
 use super::tuning::Tuning;
@@ -35,11 +35,20 @@ impl<'k> Weights<'k> {
         lanes.each(|lane| sums.set(lane, nothing));
         k.for_(zero, self.extents[0], |z| {
             k.for_(zero, self.extents[1], |y| {
-                k.for_(zero, self.extents[2], |x| {
-                    let weight = k.let_(k.pixel(self.img, [z, y, x]).cast(near.ty));
-                    let at = [(0, z), (1, y), (2, x)].map(|(axis, j)| self.offset(axis, j));
-                    let pixel = near.at(at, clear);
-                    lanes.each(|lane| sums.set(lane, weight.fma(pixel(lane), sums.get(lane))));
+                at_once(k, clear, self.extents[2], |first, many| {
+                    let term = |on: i32| {
+                        let x = first + on;
+                        let weight = k.let_(k.pixel(self.img, [z, y, x]).cast(near.ty));
+                        let at = [(0, z), (1, y), (2, x)].map(|(axis, j)| self.offset(axis, j));
+                        (weight, near.at(at, clear))
+                    };
+                    let terms: Vec<_> = (0..many).map(term).collect();
+                    lanes.each(|lane| {
+                        let sum = terms.iter().fold(sums.get(lane), |sum, (weight, pixel)| {
+                            k.let_(weight.fma(pixel(lane), sum))
+                        });
+                        sums.set(lane, sum);
+                    });
                 });
             });
         });

@@ -30,6 +30,9 @@ pub(super) struct Count {
     pub(super) places: u64,
     /// How many elements there are.
     pub(super) elements: u64,
+    /// Have most of them no place? Then those that have are picked out before they are counted: one
+    /// counter for all the others would wait for itself.
+    pub(super) sparse: bool,
 }
 
 /// Counts. `declare` declares what is read and gives the arguments in the same order; what it
@@ -88,6 +91,19 @@ where
                     k.for_(int(&k, 0), int(&k, block), |i| {
                         k.store(places, i, place(k.let_(start + first + i)));
                     });
+                    if count.sparse {
+                        let found = k.var(int(&k, 0));
+                        k.for_(int(&k, 0), int(&k, block), |i| {
+                            let (place, next) = (k.load(places, i), k.get(found));
+                            // Never ahead of where it is read.
+                            k.store(places, next, place);
+                            k.set(found, next + place.lt(size - 1).cast(Ty::I32));
+                        });
+                        k.for_(int(&k, 0), k.get(found), |i| {
+                            add(k.let_(base + k.load(places, i)));
+                        });
+                        return;
+                    }
                     k.for_by(int(&k, 0), int(&k, block), int(&k, ways), |i| {
                         for way in 0..ways {
                             let place = k.load(places, i + way);

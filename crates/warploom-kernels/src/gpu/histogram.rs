@@ -81,6 +81,7 @@ pub(super) fn count(
         table,
         places: u64::from(bins),
         elements,
+        sparse: false,
     };
     counts::plan(plan, tuning, &count, "wl_histogram", |k, args| {
         let pixels = k.buffer("in", dtype, Access::Read);
@@ -110,6 +111,7 @@ pub(super) fn by_value(
         table,
         places,
         elements: kind.elements(),
+        sparse: false,
     };
     counts::plan(plan, tuning, &count, "wl_values", |k, args| {
         let keys = Keys::new(k, dtype, tuning);

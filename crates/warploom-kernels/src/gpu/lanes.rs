@@ -67,6 +67,26 @@ impl<'k> Values<'k> {
     }
 }
 
+/// Neighbours that are looked at for each time that what is made of them comes from memory and goes back.
+const AT_ONCE: i32 = 8;
+
+/// Runs `body` for the numbers below `count`, in order: several at once where whole runs are made, else
+/// one by one. It gets the first of them, and how many there are.
+pub(super) fn at_once<'k>(
+    k: &'k Builder,
+    several: bool,
+    count: Ex<'k>,
+    body: impl Fn(Ex<'k>, i32),
+) {
+    let int = |value: i32| k.graph().int(value);
+    let mut next = int(0);
+    if several {
+        next = k.let_(count / int(AT_ONCE) * AT_ONCE);
+        k.for_by(int(0), next, int(AT_ONCE), |first| body(first, AT_ONCE));
+    }
+    k.for_(next, count, |at| body(at, 1));
+}
+
 /// Where an item's run is.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'k> {

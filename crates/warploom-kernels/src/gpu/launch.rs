@@ -23,8 +23,9 @@ pub enum LaunchArg {
 /// A kernel, how many work groups, and its arguments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
-    /// The node of the flow it is of, or one of its launches.
-    pub node: usize,
+    /// The nodes of the flow that it does, alone or with the other launches of a pass; a program fills
+    /// them in.
+    pub nodes: Vec<usize>,
     /// The kernel.
     pub def: Arc<KernelDef>,
     /// Work groups in x, y, z.
@@ -92,7 +93,7 @@ impl Plan {
             u32::try_from(count).unwrap_or(u32::MAX)
         });
         self.launches.push(Launch {
-            node: 0,
+            nodes: Vec::new(),
             def: Arc::new(def),
             groups,
             args: args.finish(),

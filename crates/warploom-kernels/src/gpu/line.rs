@@ -124,18 +124,24 @@ pub(super) fn wide_scalar<'k>(k: &'k Builder, tuning: &Tuning, name: &str) -> Ex
 }
 
 /// The argument of a [`wide_scalar`].
-#[expect(clippy::cast_possible_truncation, reason = "split into two on purpose")]
 pub(super) fn wide_number(args: Args, tuning: &Tuning, value: f64) -> Args {
     if tuning.target != Target::Wgsl {
         return args.number(Number::F64(value));
     }
+    let [high, low] = halves(value);
+    args.number(Number::F32(high)).number(Number::F32(low))
+}
+
+/// A double-precision number as two single ones whose sum it nearly is.
+#[expect(clippy::cast_possible_truncation, reason = "split into two on purpose")]
+pub(super) fn halves(value: f64) -> [f32; 2] {
     let high = value as f32;
     let low = if high.is_finite() {
         (value - f64::from(high)) as f32
     } else {
         0.0
     };
-    args.number(Number::F32(high)).number(Number::F32(low))
+    [high, low]
 }
 
 /// Steps of one round in [`for_long`].

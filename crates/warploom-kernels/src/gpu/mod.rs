@@ -5,7 +5,9 @@
 //! extents, pitches, radii and weights are arguments, so a new image shape compiles nothing.
 
 mod around;
+mod beside;
 mod bin;
+mod columns;
 mod convolve;
 mod counts;
 mod custom;
@@ -13,6 +15,7 @@ mod distance;
 mod fill;
 mod fold;
 mod histogram;
+mod hole;
 mod key;
 mod label;
 mod lanes;
@@ -28,6 +31,7 @@ mod project;
 mod rank;
 mod resample;
 mod rolling_ball;
+mod room;
 mod samples;
 mod scan;
 mod slide;
@@ -41,9 +45,11 @@ mod window;
 
 pub use custom::{SourceOp, SourceOpError};
 pub use launch::{Args, Constant, Launch, LaunchArg, Plan};
+pub use room::Room;
 pub use samples::samples;
 pub use tuning::Tuning;
 
+use crate::cpu::Pass;
 use crate::flow::{Flow, Node, Prim, ValueId};
 use crate::kernel::Target;
 
@@ -85,29 +91,63 @@ pub fn plan_over(
         return None;
     };
     let plan = map::plan(flow, node, (dag, numbers), over, tuning);
-    usable(plan, tuning)
+    can(&plan, tuning).then_some(plan)
 }
 
 /// The launches of one node; `None` when the device cannot do it and the host must.
 pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
+    planned(flow, node, false, tuning).filter(|plan| can(plan, tuning))
+}
+
+/// The launches of a pass: of one node, of one with expressions before it or behind it in its own
+/// kernels, or of several such side by side. `None` when the device cannot do that.
+pub fn plan_pass(flow: &Flow, pass: &Pass, tuning: &Tuning) -> Option<Plan> {
+    if let [at] = pass.nodes[..] {
+        return plan(flow, &flow.nodes()[at], tuning);
+    }
+    let nodes = || pass.nodes.iter().map(|at| &flow.nodes()[*at]);
+    let is_map = |node: &&Node| matches!(node.prim, Prim::Map { .. });
+    let mut whole: Option<Plan> = None;
+    for node in nodes().filter(|node| !is_map(node)) {
+        let (reads, value) = (node.inputs[0], node.outputs[0]);
+        let inner = |id| !pass.outputs.contains(&id);
+        let before = nodes()
+            .filter(is_map)
+            .find(|map| map.outputs[0] == reads && inner(reads));
+        let after = nodes()
+            .filter(is_map)
+            .find(|map| map.inputs.contains(&value));
+        let mut plan = planned(flow, node, before.is_some(), tuning)?;
+        if let Some(map) = before {
+            plan = hole::feed(&plan, flow, (map, reads), tuning.target)?;
+        }
+        if let Some(map) = after {
+            let kept = !inner(value);
+            plan = hole::drain(&plan, flow, (map, value, kept), tuning.target)?;
+        }
+        whole = Some(match whole {
+            Some(whole) => beside::together(whole, plan),
+            None => plan,
+        });
+    }
+    whole.filter(|plan| can(plan, tuning))
+}
+
+/// Does the device have the numbers that the launches compute with?
+fn can(plan: &Plan, tuning: &Tuning) -> bool {
+    tuning.wide || !plan.launches.iter().any(|launch| launch.def.is_wide())
+}
+
+/// The launches of one node, whose first image is `dear` when it is computed where it is read.
+fn planned(flow: &Flow, node: &Node, dear: bool, tuning: &Tuning) -> Option<Plan> {
     if tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
         return None;
     }
-    let plan = match &node.prim {
+    match &node.prim {
         Prim::Map { dag, numbers } => Some(map::plan(flow, node, (dag, numbers), &[], tuning)),
-        Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),
-        Prim::Window {
-            axis,
-            radius,
-            combine,
-            boundary,
-        } => {
-            let window = window::Window {
-                axis: *axis,
-                radius: *radius,
-                combine: *combine,
-                boundary: *boundary,
-            };
+        Prim::Taps(spec) => Some(taps::plan(flow, node, spec, dear, tuning)),
+        Prim::Window { .. } => {
+            let window = window::Window::of(&node.prim)?;
             Some(window::plan(flow, node, window, tuning))
         }
         Prim::Around {
@@ -156,12 +196,5 @@ pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
         Prim::Custom(custom) => custom::plan(flow, node, custom, tuning),
         Prim::Resize { linear } => Some(resample::resize(flow, node, *linear, tuning)),
         _ => whole::plan(flow, node, tuning),
-    }?;
-    usable(plan, tuning)
-}
-
-/// Launches, unless they take numbers that the device does not have.
-fn usable(plan: Plan, tuning: &Tuning) -> Option<Plan> {
-    let wide = plan.launches.iter().any(|launch| launch.def.is_wide());
-    (!wide || tuning.wide).then_some(plan)
+    }
 }

@@ -47,9 +47,7 @@ pub(super) fn plan(flow: &Flow, node: &Node, q: &[f64], tuning: &Tuning) -> Opti
     }
     let kind = flow.kind(node.inputs[0]);
     let mut plan = Plan::default();
-    // A processor has caches for long tables, a group of a GPU only a short one.
-    let digit = if tuning.is_processor() { 16 } else { 8 };
-    let digit = digit.min(key::bits(kind.dtype()));
+    let digit = digit(kind.dtype(), tuning);
     let count = q.len() as u64;
     let slots = u64::from(BATCH).min(2 * count);
     let bytes = 2 * count * 4 * u64::from(STATE.unsigned_abs());
@@ -67,6 +65,19 @@ pub(super) fn plan(flow: &Flow, node: &Node, q: &[f64], tuning: &Tuning) -> Opti
     };
     image.find(&mut plan, node.outputs[0]);
     Some(plan)
+}
+
+/// Bits that are counted at once: a processor has caches for long tables, a group of a GPU only a
+/// short one.
+fn digit(dtype: DType, tuning: &Tuning) -> u32 {
+    let digit = if tuning.is_processor() { 16 } else { 8 };
+    digit.min(key::bits(dtype))
+}
+
+/// How often each pixel is read.
+pub(super) fn reads(dtype: DType, count: usize, tuning: &Tuning) -> usize {
+    let digits = key::bits(dtype) / digit(dtype, tuning);
+    1 + (digits as usize - 1) * (2 * count).div_ceil(BATCH as usize)
 }
 
 /// Some of the ranks: the first of them, and how many.
@@ -168,6 +179,7 @@ impl Image<'_> {
             table: self.table,
             places: u64::from(slots) << digit,
             elements: self.elements,
+            sparse: some.is_some(),
         };
         let size = 1_i32 << digit;
         counts::plan(plan, self.tuning, &count, "wl_digits", |k, args| {

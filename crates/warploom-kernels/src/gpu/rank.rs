@@ -11,6 +11,7 @@ use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Footprint, Node};
 use crate::kernel::{Access, Builder};
 
+use super::columns;
 use super::lanes::{items, runs};
 use super::launch::{Args, Plan};
 use super::near::{Near, Row};
@@ -131,6 +132,9 @@ pub(super) fn plan(
 ) -> Plan {
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let to = flow.kind(output);
+    if let Some(reach) = columns::reach(footprint, to.dtype(), tuning) {
+        return columns::plan(flow, node, (reach, rank, boundary), tuning);
+    }
     let list = footprint.offsets();
     let is_sorted = list.len() <= SORTED;
     let k = Builder::new();

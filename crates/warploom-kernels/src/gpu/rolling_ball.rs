@@ -5,7 +5,7 @@ use crate::expr::Ty;
 use crate::flow::{Flow, Node, real};
 use crate::kernel::{Access, Builder};
 
-use super::lanes::{items, runs};
+use super::lanes::{at_once, items, runs};
 use super::launch::{Args, Plan};
 use super::near::Near;
 use super::tuning::Tuning;
@@ -62,12 +62,20 @@ pub(super) fn plan(flow: &Flow, node: &Node, radius: f64, tuning: &Tuning) -> Pl
         near.both_ways(reach, reach, |lanes, clear| {
             let heights = lanes.values(ty);
             lanes.each(|lane| heights.set(lane, infinity));
-            k.for_(k.graph().int(0), count, |at| {
-                let offset = [0, 1, 2].map(|axis| k.load(offsets, at * 3 + axis));
-                let drop = k.load(drops, at);
-                let pixel = near.at(offset, clear);
+            at_once(&k, clear, count, |first, many| {
+                let pixel = |on: i32| {
+                    let at = (first + on) * 3;
+                    let offset = [0, 1, 2].map(|axis| k.load(offsets, at + axis));
+                    (near.at(offset, clear), k.load(drops, first + on))
+                };
+                let pixels: Vec<_> = (0..many).map(pixel).collect();
                 lanes.each(|lane| {
-                    heights.set(lane, heights.get(lane).min(pixel(lane) + drop));
+                    let least = pixels
+                        .iter()
+                        .fold(heights.get(lane), |height, (pixel, drop)| {
+                            k.let_(height.min(pixel(lane) + *drop))
+                        });
+                    heights.set(lane, least);
                 });
             });
             lanes.each(|lane| {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use warploom_core::DType;
 
-use super::{Tuning, plan};
+use super::{Tuning, plan, plan_pass};
 use crate::Boundary;
+use crate::cpu::Pass;
+use crate::expr::Ty;
 use crate::flow::{
-    Combine, Connectivity, Flow, Footprint, Prim, Project, Taps, ThresholdMethod, Tile, ValueId,
-    ValueKind, Weights,
+    Combine, Connectivity, Flow, Footprint, Number, Prim, Project, Taps, ThresholdMethod, Tile,
+    ValueId, ValueKind, Weights,
 };
 use crate::image::ImageType;
 use crate::kernel::{KernelDef, Target};
@@ -18,13 +20,21 @@ use crate::kernel::{KernelDef, Target};
 pub fn samples() -> Vec<(String, KernelDef)> {
     let tuning = Tuning::gpu(Target::Cuda);
     let (mut kernels, mut seen) = (Vec::new(), Vec::new());
-    for (name, flow) in flows() {
-        let launches: Vec<_> = flow
-            .nodes()
-            .iter()
-            .filter_map(|node| plan(&flow, node, &tuning))
-            .flat_map(|plan| plan.launches)
-            .collect();
+    let alone = flows().into_iter().map(|(name, flow)| {
+        let plans = flow.nodes().iter();
+        let plans = plans.filter_map(|node| plan(&flow, node, &tuning));
+        (name, plans.collect::<Vec<_>>())
+    });
+    let joined = joined().into_iter().map(|(name, flow)| {
+        let pass = Pass {
+            nodes: (0..flow.nodes().len()).collect(),
+            inputs: flow.inputs().to_vec(),
+            outputs: flow.outputs().to_vec(),
+        };
+        (name, plan_pass(&flow, &pass, &tuning).into_iter().collect())
+    });
+    for (name, plans) in alone.chain(joined) {
+        let launches: Vec<_> = plans.into_iter().flat_map(|plan| plan.launches).collect();
         for (at, launch) in launches.iter().enumerate() {
             let name = match launches.len() {
                 1 => name.clone(),
@@ -74,6 +84,62 @@ fn giving(prim: Prim, inputs: &[DType], gives: ValueKind) -> Flow {
     let output = flow.add(prim, &ids, gives);
     flow.output(output);
     flow
+}
+
+/// Expressions in the kernels of others, and kernels beside each other.
+fn joined() -> Vec<(String, Flow)> {
+    let image = ValueKind::Image(ImageType::plane(DType::U16, 300, 400));
+    let root = |flow: &mut Flow, id: ValueId| {
+        flow.map(
+            &[id],
+            id,
+            DType::F32,
+            &[Number::F32(0.5)],
+            |g, images, n| (g.pixel(images[0]).cast(Ty::F32) * n[0]).sqrt(),
+        )
+    };
+    let start = || {
+        let mut flow = Flow::new();
+        let input = flow.input(image);
+        let value = root(&mut flow, input);
+        (flow, input, value)
+    };
+    let mut flows = Vec::new();
+    let table = ValueKind::List {
+        dtype: DType::U32,
+        length: 256,
+    };
+    let histogram = Prim::Histogram {
+        bins: 256,
+        low: Some(0.0),
+        high: Some(250.0),
+    };
+    let percentiles = Prim::Percentiles { q: vec![1.0, 99.9] };
+    let reductions = [
+        ("totals", Prim::Totals, ValueKind::scalars(5)),
+        ("histogram", histogram, table),
+        ("percentiles", percentiles, ValueKind::scalars(2)),
+    ];
+    for (name, prim, gives) in reductions {
+        let (mut flow, _, value) = start();
+        let list = flow.add(prim, &[value], gives);
+        flow.output(list);
+        flows.push((format!("hole_{name}"), flow));
+    }
+    let (mut flow, input, value) = start();
+    let blurred = flow.taps(value, 1, Weights::Even(vec![0.5, 0.25]), Boundary::Clamp);
+    let sharp = flow.map(&[input, blurred], input, DType::F32, &[], |g, images, _| {
+        g.pixel(images[0]).cast(Ty::F32) - g.pixel(images[1])
+    });
+    flow.output(sharp);
+    flows.push(("hole_taps".into(), flow));
+    let (mut flow, input, value) = start();
+    for id in [input, value] {
+        let list = flow.add(Prim::Totals, &[id], ValueKind::scalars(5));
+        flow.output(list);
+    }
+    flows.push(("beside_totals".into(), flow));
+    flows
 }
 
 /// Whole images: numbers, tables and thresholds.
@@ -285,7 +351,7 @@ fn places() -> Vec<(String, Flow)> {
     let scaled = flow.map(&[image], image, DType::U8, &[], |graph, images, _| {
         let near = graph.near(images[0], [0, 1, -1], Boundary::Reflect);
         let both = graph.pixel(images[0]) + near;
-        (both.cast(crate::expr::Ty::F32) * 0.3).sqrt()
+        (both.cast(Ty::F32) * 0.3).sqrt()
     });
     flow.output(scaled);
     flows.push(("map".into(), flow));

@@ -16,7 +16,7 @@ use super::taps::{DISTANCES, Form, Sort};
 /// Columns of a strip.
 const COLUMNS: i32 = 64;
 /// Rows of a strip, a multiple of [`AT_ONCE`].
-const ROWS: i32 = 64;
+pub(super) const ROWS: i32 = 64;
 /// Rows summed at once.
 const AT_ONCE: i32 = 8;
 /// The largest radius for which a strip has room.

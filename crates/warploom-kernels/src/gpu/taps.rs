@@ -126,6 +126,26 @@ impl<'k> Frame<'k> {
     }
 }
 
+/// Columns of a run along x: longer runs have less to read beside them.
+fn along_x(tuning: &Tuning) -> u32 {
+    if tuning.is_processor() {
+        2 * tuning.run
+    } else {
+        tuning.run
+    }
+}
+
+/// How often each pixel is read from the image.
+pub(super) fn reads(taps: &Taps, tuning: &Tuning) -> f64 {
+    let radius = taps.weights.radius();
+    let copied = |size: u32| 1.0 + 2.0 * radius as f64 / f64::from(size);
+    match (taps.axis, tuning.is_processor()) {
+        (2, true) if radius <= PADDING as usize => copied(along_x(tuning)),
+        (0 | 1, true) if radius <= strip::REACH => copied(strip::ROWS.unsigned_abs()),
+        _ => 2.0 * radius as f64 + 1.0,
+    }
+}
+
 /// What the kernel's text depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Sort {
@@ -138,6 +158,8 @@ pub(super) struct Sort {
     run: u32,
     /// Are runs at the ends of rows copied, with what the rule makes of the pixels beside them?
     padded: bool,
+    /// Are all runs copied, because a pixel is dear to read?
+    copied: bool,
 }
 
 fn write<'k>(k: &'k Builder, sort: Sort) {
@@ -212,6 +234,19 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         }
         let clear = first.ge(radius) & (first + radius + sort.run.cast_signed()).le(dims[2]);
         let middle = || {
+            if sort.copied {
+                let line = k.line(real, sort.run + 2 * PADDING);
+                let start = k.let_(row + first - radius);
+                let length = radius + radius + sort.run.cast_signed();
+                k.for_(k.graph().int(0), length, |at| {
+                    k.store(line, at, k.let_(pixel(start + at, None)));
+                });
+                let rows = |distance: Ex<'k>| {
+                    let start = k.let_(radius + distance);
+                    move |lane: Ex<'k>| k.load(line, start + lane)
+                };
+                return frame.sums(Lanes::whole(k, sort.run), rows, finish);
+            }
             let rows = |distance: Ex<'k>| {
                 let start = k.let_(row + first + distance);
                 move |lane: Ex<'k>| pixel(start + lane, None)
@@ -222,16 +257,14 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
     });
 }
 
-pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Plan {
+/// The launch. What is `dear` is computed where it is read, so each pixel is read once by an item.
+pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, dear: bool, tuning: &Tuning) -> Plan {
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let across = taps.axis != 2;
     let strips = across && tuning.is_processor() && taps.weights.radius() <= strip::REACH;
-    let run = match (across, tuning.is_processor()) {
-        // Along x longer runs have less to read beside them.
-        (false, true) => 2 * tuning.run,
-        _ => tuning.run,
-    };
+    let run = if across { tuning.run } else { along_x(tuning) };
+    let padded = tuning.is_processor() && taps.weights.radius() <= PADDING as usize;
     let sort = Sort {
         form: Form::of(&taps.weights),
         from: from.dtype(),
@@ -239,7 +272,8 @@ pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Pl
         across,
         boundary: taps.boundary,
         run,
-        padded: tuning.is_processor() && taps.weights.radius() <= PADDING as usize,
+        padded,
+        copied: padded && dear,
     };
     let k = Builder::new();
     let name = if strips {

@@ -37,6 +37,11 @@ pub(super) fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Plan {
     plan
 }
 
+/// How often each pixel is read.
+pub(super) fn reads(flow: &Flow, list: ValueId) -> usize {
+    1 + usize::from(wants_deviation(flow, list))
+}
+
 /// The second pass is left out when nobody looks at what it finds.
 fn wants_deviation(flow: &Flow, list: ValueId) -> bool {
     let looks = |node: &Node| match &node.prim {

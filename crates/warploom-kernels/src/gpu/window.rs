@@ -10,7 +10,7 @@ use warploom_core::DType;
 
 use crate::Boundary;
 use crate::expr::{Ex, Ty};
-use crate::flow::{Combine, Flow, Node};
+use crate::flow::{Combine, Flow, Node, Prim};
 use crate::kernel::{Access, Builder, Work};
 
 use super::fold;
@@ -26,6 +26,26 @@ pub(super) struct Window {
     pub(super) radius: u32,
     pub(super) combine: Combine,
     pub(super) boundary: Boundary,
+}
+
+impl Window {
+    /// The window of a primitive, if it is one.
+    pub(super) fn of(prim: &Prim) -> Option<Self> {
+        match prim {
+            Prim::Window {
+                axis,
+                radius,
+                combine,
+                boundary,
+            } => Some(Self {
+                axis: *axis,
+                radius: *radius,
+                combine: *combine,
+                boundary: *boundary,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// What the kernel's text depends on.

@@ -7,9 +7,12 @@
 mod builder;
 mod c;
 mod def;
+mod vector;
 mod walk;
 mod wgsl;
 mod wide;
 
 pub use builder::{Buf, Builder, Img, Var};
-pub use def::{Access, BufferDecl, KernelDef, ScalarDecl, Space, Stmt, Target, Work};
+pub use def::{
+    Access, ArrayDecl, Atomic, BufferDecl, KernelDef, Place, ScalarDecl, Space, Stmt, Target, Work,
+};

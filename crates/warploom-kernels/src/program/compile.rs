@@ -10,7 +10,7 @@ use super::over::{self, Over};
 use crate::cpu::Pass;
 use crate::flow::{Flow, ValueId, ValueKind};
 use crate::fuse::{Fused, Options, fuse};
-use crate::gpu::{self, Constant, Launch, LaunchArg, Tuning};
+use crate::gpu::{self, Constant, Launch, LaunchArg, Plan, Tuning};
 
 /// Something a program does.
 #[derive(Clone, PartialEq, Debug)]
@@ -137,13 +137,10 @@ impl Program {
         let mut temps: Vec<Temp> = Vec::new();
         let mut steps = Vec::new();
         let mut constants: Vec<Constant> = Vec::new();
-        for pass in passes {
-            let node = match pass.nodes[..] {
-                [at] => Some(&flow.nodes()[at]),
-                _ => None,
-            };
-            let plan = tuning.zip(node);
-            let plan = plan.and_then(|(tuning, node)| gpu::plan(&flow, node, &tuning));
+        let planned = passes
+            .into_iter()
+            .flat_map(|pass| planned(&flow, pass, tuning));
+        for (pass, plan) in planned {
             let Some(plan) = plan else {
                 steps.push(Step::Host(pass));
                 continue;
@@ -167,7 +164,7 @@ impl Program {
                 })
                 .collect();
             for mut launch in plan.launches {
-                launch.node = pass.nodes[0];
+                launch.nodes.clone_from(&pass.nodes);
                 for arg in &mut launch.args {
                     match arg {
                         LaunchArg::Scratch(number) => *number += base,
@@ -407,6 +404,24 @@ fn within(
         }
     }
     over
+}
+
+/// The launches of a pass, if the device can do it. Where it cannot do several nodes as one, they
+/// are taken one by one.
+fn planned(flow: &Flow, pass: Pass, tuning: Option<Tuning>) -> Vec<(Pass, Option<Plan>)> {
+    let Some(tuning) = tuning else {
+        return vec![(pass, None)];
+    };
+    let plan = gpu::plan_pass(flow, &pass, &tuning);
+    if plan.is_some() || pass.nodes.len() == 1 {
+        return vec![(pass, plan)];
+    }
+    let alone = pass.nodes.iter().map(|at| Pass::alone(flow, *at));
+    let alone = alone.map(|pass| {
+        let plan = gpu::plan_pass(flow, &pass, &tuning);
+        (pass, plan)
+    });
+    alone.collect()
 }
 
 /// Kernels' slices start here, and none shares a cache line with another.

@@ -70,15 +70,16 @@ pub(super) fn expression<'f>(
     step: &Step,
     tuning: Option<Tuning>,
 ) -> Option<&'f Node> {
-    let at = match (step, tuning) {
-        (Step::Host(pass), None) => match pass.nodes[..] {
-            [at] => at,
-            _ => return None,
-        },
-        (Step::Launch(launch), Some(_)) => launch.node,
+    let nodes = match (step, tuning) {
+        (Step::Host(pass), None) => &pass.nodes,
+        (Step::Launch(launch), Some(_)) => &launch.nodes,
         _ => return None,
     };
-    Some(&flow.nodes()[at])
+    // Of several nodes in one pass, one may read beyond the pixel that another makes.
+    match nodes[..] {
+        [at] => Some(&flow.nodes()[at]),
+        _ => None,
+    }
 }
 
 /// May a step write one value over another?
@@ -105,7 +106,10 @@ pub(super) fn replanned(flow: &Flow, step: &mut Step, over: &Over, tuning: Optio
         // On the processor the engine is told when it runs.
         return;
     };
-    let node = &flow.nodes()[launch.node];
+    let [at] = launch.nodes[..] else {
+        return;
+    };
+    let node = &flow.nodes()[at];
     let pairs = over.among(&node.inputs, &node.outputs).into_iter();
     let pairs: Vec<(ValueId, ValueId)> = pairs
         .map(|(input, output)| (node.inputs[input], node.outputs[output]))
@@ -114,7 +118,7 @@ pub(super) fn replanned(flow: &Flow, step: &mut Step, over: &Over, tuning: Optio
     let own = plan.and_then(|plan| plan.launches.into_iter().next());
     let own = own.expect("what is launched is launched with fewer buffers too");
     *launch = gpu::Launch {
-        node: launch.node,
+        nodes: vec![at],
         ..own
     };
 }

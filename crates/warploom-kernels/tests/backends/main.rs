@@ -24,6 +24,7 @@ mod custom;
 mod devices;
 mod formulas;
 mod fused;
+mod holes;
 mod objects;
 mod over;
 mod places;

@@ -123,6 +123,27 @@ fn ranks_of_every_shape_beyond_every_edge() {
     }));
 }
 
+/// Boxes large enough to be counted, over images that are larger and far smaller.
+#[test]
+fn counted_ranks_of_every_shape_beyond_every_edge() {
+    let shapes = [[1, 70, 140], [1, 1, 9], [1, 7, 1], [4, 6, 70]];
+    let dtypes = [DType::U8, DType::U16, DType::I16];
+    agree(dtypes.into_iter().flat_map(|dtype| {
+        Picked::every(dtype, &shapes[..]).flat_map(|picked| {
+            let [first, second] = match picked.dims[0] {
+                1 => [[0, 6, 6], [0, 2, 31]],
+                _ => [[1, 4, 4], [2, 9, 1]],
+            };
+            let last = second.map(|r| 2 * r + 1).iter().product::<u32>() - 1;
+            let half = first.map(|r| 2 * r + 1).iter().product::<u32>() / 2;
+            [
+                rank(&picked, Footprint::Box(first), half),
+                rank(&picked, Footprint::Box(second), last),
+            ]
+        })
+    }));
+}
+
 #[test]
 fn what_is_not_a_number_is_the_largest() {
     let picked = Picked::new(DType::F32, [1, 4, 80], Boundary::Clamp);

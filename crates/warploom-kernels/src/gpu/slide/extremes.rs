@@ -217,14 +217,19 @@ impl<'k> Extremes<'k> {
     }
 }
 
-/// The launch, unless the window is too long or its pixels have no bits to look at.
+/// How often each pixel is read, unless the window is too long or its pixels have no bits to look
+/// at.
+pub(super) fn reads(dtype: DType, window: Window) -> Option<f64> {
+    let [results, reach] = if window.axis == 2 { LINE } else { STRIP };
+    let able = dtype != DType::F64 && window.radius <= reach;
+    able.then(|| 1.0 + 2.0 * f64::from(window.radius) / f64::from(results))
+}
+
+/// The launch, where each pixel can be read.
 pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -> Option<Plan> {
     let kind = flow.kind(node.outputs[0]);
     let across = window.axis != 2;
-    let [_, reach] = if across { STRIP } else { LINE };
-    if kind.dtype() == DType::F64 || window.radius > reach {
-        return None;
-    }
+    reads(kind.dtype(), window)?;
     let k = Builder::new();
     let frame = Frame::new(&k, flow.kind(node.inputs[0]).dtype(), kind.dtype());
     let (results, columns) = if across {

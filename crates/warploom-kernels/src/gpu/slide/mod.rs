@@ -24,6 +24,17 @@ pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) ->
     }
 }
 
+/// How often each pixel is read from the image, where there is a way of a processor's own.
+pub(super) fn reads(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -> Option<f64> {
+    if !tuning.is_processor() {
+        return None;
+    }
+    match window.combine {
+        Combine::Sum => turned::reads(window),
+        Combine::Min | Combine::Max => extremes::reads(flow.kind(node.outputs[0]).dtype(), window),
+    }
+}
+
 /// What the kernels are given.
 #[derive(Clone, Copy)]
 struct Frame<'k> {

@@ -150,11 +150,16 @@ impl<'k> Turned<'k> {
     }
 }
 
+/// How often each pixel is read, unless the window goes another way or is too long.
+pub(super) fn reads(window: Window) -> Option<f64> {
+    let able = window.axis == 2 && (1..=TURNED[1]).contains(&window.radius);
+    let width = 2 * window.radius + 1;
+    able.then(|| 1.0 + 1.0 / f64::from((TURNED[0] / width).max(1)))
+}
+
 /// The launch, unless the window goes another way or is too long.
 pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -> Option<Plan> {
-    if window.axis != 2 || !(1..=TURNED[1]).contains(&window.radius) {
-        return None;
-    }
+    reads(window)?;
     let kind = flow.kind(node.outputs[0]);
     let k = Builder::new();
     let frame = Frame::new(&k, flow.kind(node.inputs[0]).dtype(), kind.dtype());

@@ -17,8 +17,10 @@ use std::sync::{Mutex, PoisonError};
 pub use graph::{Axis, List, Reads, RowGraph, Value, real};
 pub(crate) use map::MOST;
 
+use super::gather::Collector;
 use super::image::{Image, ImageMut};
 use super::lanes::Level;
+use schedule::BATCH;
 use strip::Arena;
 
 /// A [`RowGraph`] that can run, again and again, on images of any extents.
@@ -45,6 +47,7 @@ impl RowGraph {
     /// When some steps wrap around from row to row and others treat the edge otherwise: such steps
     /// cannot share a pass.
     pub fn finish_on(mut self, level: Level) -> RowEngine {
+        self.pair();
         self.shorten();
         assert!(
             !self.wraps() || self.all_wrap(),
@@ -66,6 +69,7 @@ impl RowGraph {
 struct Given<'a> {
     inputs: &'a [Image<'a>],
     lists: &'a [&'a [f64]],
+    collectors: &'a [Collector<'a>],
 }
 
 /// A part of a plane.
@@ -155,7 +159,19 @@ impl RowEngine {
     /// # Panics
     /// As [`RowEngine::run`], or when a list or a number of one is missing.
     pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
+        self.gather(inputs, lists, outputs, &[]);
+    }
+
+    /// The same with collectors of what is gathered.
+    pub(crate) fn gather(
+        &self,
+        inputs: &[Image<'_>],
+        lists: &[&[f64]],
+        outputs: Vec<ImageMut<'_>>,
+        collectors: &[Collector<'_>],
+    ) {
         assert_eq!(lists.len(), self.graph.lists, "lists of numbers");
+        assert_eq!(collectors.len(), self.graph.gathers, "collectors");
         let dims = self.check(inputs, &outputs);
         if dims.contains(&0) {
             return;
@@ -166,29 +182,33 @@ impl RowEngine {
             let sources: Option<Vec<_>> = inputs.iter().map(|i| i.regrouped(long)).collect();
             let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
             if let (Some(sources), Some(targets)) = (sources, targets) {
-                self.start(&sources, lists, targets, long);
+                let given = Given {
+                    inputs: &sources,
+                    lists,
+                    collectors,
+                };
+                self.start(given, targets, long);
                 return;
             }
         }
-        self.start(inputs, lists, outputs, dims);
+        let given = Given {
+            inputs,
+            lists,
+            collectors,
+        };
+        self.start(given, outputs, dims);
     }
 
-    fn start(
-        &self,
-        inputs: &[Image<'_>],
-        lists: &[&[f64]],
-        outputs: Vec<ImageMut<'_>>,
-        [planes, rows, _]: [usize; 3],
-    ) {
+    fn start(&self, given: Given<'_>, outputs: Vec<ImageMut<'_>>, [planes, rows, _]: [usize; 3]) {
         let strips = Strips::new(planes, rows, self.halo);
-        let given = Given { inputs, lists };
         self.share(given, outputs, strips, 0..strips.count());
     }
 
     fn check(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>]) -> [usize; 3] {
         assert_eq!(inputs.len(), self.graph.inputs, "inputs");
         assert_eq!(outputs.len(), self.graph.outputs, "outputs");
-        let dims = outputs.first().map_or([0; 3], ImageMut::dims);
+        let source = inputs.first().map_or([0; 3], Image::dims);
+        let dims = outputs.first().map_or(source, ImageMut::dims);
         for value in &self.graph.values {
             let (is, at) = match value.place {
                 graph::Place::Input(at) => ((inputs[at].dtype(), inputs[at].dims()), at),
@@ -211,9 +231,21 @@ impl RowEngine {
             let first = strips.start(these.start);
             let z = first / strips.rows;
             let y = first % strips.rows;
-            let rows = outputs[0].dims()[1];
+            let rows = strips.start(these.end) - first;
+            // What is gathered should still be near, and long rows need not come in numbers.
+            let is_near = self.is_local && self.graph.gathers > 0;
+            let batch = if is_near { 1 } else { BATCH };
             let mut arena = self.take();
-            arena.run(&self.graph, self.level, given, &mut outputs, z, y..y + rows);
+            let strip = y..y + rows;
+            arena.run(
+                &self.graph,
+                self.level,
+                given,
+                &mut outputs,
+                z,
+                strip,
+                batch,
+            );
             self.give(arena);
             return;
         }

@@ -6,6 +6,7 @@
 use warploom_core::DType;
 
 use super::dispatch::{image, image_mut, weights};
+use super::gather::{Collector, Gather, Idle};
 use super::pass::Pass;
 use super::rows::{Axis, Reads, RowEngine, RowGraph, Value};
 use super::window::Fold;
@@ -19,7 +20,30 @@ pub struct Chain {
     /// What it reads, and whether that is an image.
     sources: Vec<(ValueId, bool)>,
     outputs: Vec<ValueId>,
+    /// What is gathered, in the order of the graph.
+    ends: Vec<End>,
     engine: RowEngine,
+}
+
+/// A reduction at the end of a chain.
+#[derive(Debug)]
+struct End {
+    gather: Gather,
+    dtype: DType,
+    /// Which of the lists has its limits.
+    list: Option<usize>,
+    /// Which of the outputs it writes.
+    output: usize,
+    /// Where the image is when it looks at it again.
+    again: Option<Again>,
+    idle: Idle,
+}
+
+/// An input or an output of a pass.
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    Input(usize),
+    Output(usize),
 }
 
 impl Chain {
@@ -34,6 +58,8 @@ impl Chain {
         let mut graph = RowGraph::new();
         let mut reads: Vec<Option<Reads>> = vec![None; flow.values().len()];
         let mut sources = Vec::with_capacity(pass.inputs.len());
+        let mut lists = Vec::new();
+        let mut ends = Vec::new();
         for id in &pass.inputs {
             reads[*id as usize] = Some(match flow.kind(*id) {
                 ValueKind::Image(image) => {
@@ -44,12 +70,17 @@ impl Chain {
                     dtype: DType::F64, ..
                 } => {
                     sources.push((*id, false));
+                    lists.push(*id);
                     Reads::List(graph.list())
                 }
                 ValueKind::List { .. } => return None,
             });
         }
         for node in pass.nodes.iter().map(|&at| &flow.nodes()[at]) {
+            if let Some(gather) = Gather::of(flow, node) {
+                ends.push((node, gather));
+                continue;
+            }
             let wanted = node.inputs.iter().map(|id| {
                 let known = reads[*id as usize];
                 known.expect("a pass lists what it reads, and its nodes in order")
@@ -60,15 +91,41 @@ impl Chain {
                 reads[id as usize] = Some(Reads::Image(result));
             }
         }
-        for id in &pass.outputs {
+        let images = |id: &&ValueId| flow.kind(**id).image().is_some();
+        for id in pass.outputs.iter().filter(images) {
             let Some(Reads::Image(value)) = reads[*id as usize] else {
                 return None;
             };
             graph.output(value, flow.kind(*id).dtype());
         }
+        let place = |ids: &[ValueId], id: ValueId| ids.iter().position(|other| *other == id);
+        let ends = ends.into_iter().map(|(node, gather)| {
+            let image = node.inputs[0];
+            let Some(Reads::Image(value)) = reads[image as usize] else {
+                return None;
+            };
+            graph.gather(value);
+            let input = place(&pass.inputs, image).map(Again::Input);
+            let output = || place(&pass.outputs, image).map(Again::Output);
+            let again = input.or_else(output);
+            assert!(
+                again.is_some() || !gather.looks_again(),
+                "a pass gives what is looked at again"
+            );
+            Some(End {
+                gather,
+                dtype: flow.kind(image).dtype(),
+                list: node.inputs.get(1).and_then(|id| place(&lists, *id)),
+                output: place(&pass.outputs, node.outputs[0])?,
+                again,
+                idle: Idle::default(),
+            })
+        });
+        let ends: Option<Vec<End>> = ends.collect();
         Some(Self {
             sources,
             outputs: pass.outputs.clone(),
+            ends: ends?,
             engine: graph.finish(),
         })
     }
@@ -99,13 +156,32 @@ impl Chain {
                 lists.push(bytemuck::cast_slice(&bytes[..kind.bytes() as usize]));
             }
         }
-        let targets: Vec<ImageMut<'_>> = self
-            .outputs
-            .iter()
-            .zip(outputs)
-            .map(|(id, bytes)| image_mut(&flow.kind(*id), bytes))
+        let collectors = self.ends.iter().map(|end| {
+            let list = end.list.map(|at| lists[at]);
+            Collector::new(&end.gather, end.dtype, list, &end.idle)
+        });
+        let collectors: Vec<Collector<'_>> = collectors.collect();
+        let kinds = || self.outputs.iter().map(|id| flow.kind(*id));
+        let targets: Vec<ImageMut<'_>> = kinds()
+            .zip(&mut *outputs)
+            .filter(|(kind, _)| kind.image().is_some())
+            .map(|(kind, bytes)| image_mut(&kind, bytes))
             .collect();
-        self.engine.run_over(&images, &lists, targets, &lies);
+        self.engine
+            .gather(&images, &lists, targets, &collectors, &lies);
+        for (end, collector) in self.ends.iter().zip(collectors) {
+            // Taken out, so that an output can be read while another is written.
+            let target = std::mem::take(&mut outputs[end.output]);
+            let again = end.again.map(|again| match again {
+                Again::Input(at) => image(&flow.kind(self.sources[at].0), inputs[at]),
+                Again::Output(at) => image(&flow.kind(self.outputs[at]), outputs[at]),
+            });
+            collector.finish(
+                again,
+                image_mut(&flow.kind(self.outputs[end.output]), target),
+            );
+            outputs[end.output] = target;
+        }
     }
 }
 

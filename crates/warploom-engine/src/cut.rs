@@ -1,11 +1,12 @@
 //! Which nodes of a flow share one pass over rows.
 
-use super::pass::{Edge, Pass, Rowwise};
+use super::pass::{Edge, Pass, Rowwise, looks_again};
 use warploom_flow::flow::{Flow, Node, Prim, ValueId};
 
 /// Cuts a flow into passes, in an order in which they can run: chains of expressions, sums and
 /// windows along rows and columns become one each, and so do those that read the same image;
-/// everything else stays alone. No pass reads and writes more than `most` values. Nodes that
+/// reductions go with the pass that makes their image, or with one that reads it; everything else
+/// stays alone. No pass reads and writes more than `most` values. Nodes that
 /// nobody needs are left out.
 pub fn partition(flow: &Flow, most: usize) -> Vec<Pass> {
     let mut cut = Cut::new(flow, most);
@@ -38,6 +39,25 @@ pub fn partition(flow: &Flow, most: usize) -> Vec<Pass> {
                 } else {
                     refused[group] = tries;
                 }
+            }
+        }
+    }
+    // Reductions last: they fit anywhere, and should keep nothing apart.
+    for (at, node) in nodes.iter().enumerate() {
+        cut.groups[at].rowwise = cut.groups[at]
+            .rowwise
+            .or_else(|| Rowwise::gathered(flow, node));
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        if Rowwise::gathered(flow, node).is_none() {
+            continue;
+        }
+        let image = node.inputs[0];
+        let writer = flow.writer(image).map(|writer| writer as usize);
+        let readers = flow.readers(image).take_while(|reader| *reader < at);
+        for other in writer.into_iter().chain(readers) {
+            if cut.join(other, at) {
+                break;
             }
         }
     }
@@ -100,6 +120,8 @@ struct Cut<'a> {
     groups: Vec<Group>,
     /// Whether others need what a node makes.
     live: Vec<bool>,
+    /// What nodes look at again when it was made.
+    again: Vec<Option<ValueId>>,
     /// Another node of the same group, nearer to the one the group is known by.
     nearer: Vec<usize>,
     /// Groups a search has seen bear its number.
@@ -116,9 +138,14 @@ impl<'a> Cut<'a> {
                 |id: &ValueId| flow.is_output(*id) || flow.readers(*id).any(|reader| live[reader]);
             live[at] = nodes[at].outputs.iter().any(needed);
         }
+        let again = (0..nodes.len()).map(|at| {
+            let image = nodes[at].inputs.first().copied();
+            image.filter(|image| looks_again(flow, at, *image))
+        });
         Self {
             flow,
             most,
+            again: again.collect(),
             groups: (0..nodes.len()).map(|at| Group::alone(flow, at)).collect(),
             live,
             nearer: (0..nodes.len()).collect(),
@@ -170,6 +197,16 @@ impl<'a> Cut<'a> {
             return None;
         }
         let planes = sorted([&self.groups[a].planes[..], &self.groups[b].planes[..]].concat());
+        // Numbers of a whole image are not there while its rows are made.
+        for (group, other) in [(a, b), (b, a)] {
+            for at in 0..self.groups[group].inputs.len() {
+                let id = self.groups[group].inputs[at];
+                let is_list = self.flow.kind(id).image().is_none();
+                if is_list && self.maker(id) == Some(other) {
+                    return None;
+                }
+            }
+        }
         let inside = |maker: Option<usize>| maker == Some(a) || maker == Some(b);
         if planes.iter().any(|id| inside(self.maker(*id))) {
             return None;
@@ -180,9 +217,9 @@ impl<'a> Cut<'a> {
         let flow = self.flow;
         outputs.retain(|id| {
             flow.is_output(*id)
-                || flow
-                    .readers(*id)
-                    .any(|reader| !inside(Some(self.group(reader))))
+                || flow.readers(*id).any(|reader| {
+                    self.again[reader] == Some(*id) || !inside(Some(self.group(reader)))
+                })
         });
         Some(Group {
             rowwise: Some(Rowwise { edge, ..one }),

@@ -4,7 +4,9 @@ use super::chain::Chain;
 use super::dispatch::{self, image, image_mut};
 use super::footprint::Around;
 use super::pass::Pass;
-use warploom_flow::flow::Flow;
+use super::totals::Wanted;
+use super::whole;
+use warploom_flow::flow::{Flow, Prim};
 
 /// A pass made ready to run in Rust, again and again.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ enum Work {
     Chain(Chain),
     /// One node over neighbourhoods, which has a plan.
     Around { at: usize, around: Around },
+    /// Totals, of which only some are read.
+    Totals { at: usize, wanted: Wanted },
     /// One node, and which of the pass's inputs each of its own is.
     Node { at: usize, inputs: Vec<usize> },
 }
@@ -65,6 +69,12 @@ impl Engine {
                 let source = image(&flow.kind(node.inputs[0]), inputs[0]);
                 around.run(source, image_mut(&flow.kind(node.outputs[0]), outputs[0]));
             }
+            Work::Totals { at, wanted } => {
+                let node = &flow.nodes()[*at];
+                let source = image(&flow.kind(node.inputs[0]), inputs[0]);
+                let target = image_mut(&flow.kind(node.outputs[0]), outputs[0]);
+                whole::some_totals(source, target, *wanted);
+            }
             Work::Node { at, inputs: places } => {
                 let inputs: Vec<&[u8]> = places.iter().map(|place| inputs[*place]).collect();
                 dispatch::run(flow, &flow.nodes()[*at], &inputs, outputs);
@@ -85,6 +95,10 @@ impl Work {
         );
         if let Some(around) = Around::new(&node.prim, flow.kind(node.inputs[0]).dtype()) {
             return Self::Around { at, around };
+        }
+        if node.prim == Prim::Totals {
+            let wanted = whole::wanted(flow, node.outputs[0]);
+            return Self::Totals { at, wanted };
         }
         let place = |id| pass.inputs.iter().position(|input| input == id);
         let inputs = node

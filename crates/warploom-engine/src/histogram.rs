@@ -48,31 +48,48 @@ pub(crate) fn count_by<'a, T: Pixel>(
 
 /// How often each value of a type of one or two bytes occurs, by its key.
 pub(crate) fn count_values<T: Pixel>(image: View<'_, T>) -> Vec<u64> {
+    let found = count_by(image, values_room::<T>(), |table, part| {
+        add_values(table, part);
+    });
+    values_total::<T>(found)
+}
+
+/// Bins of a table that counts every value.
+pub(crate) fn values_room<T>() -> usize {
+    // Four tables of bytes, since equal neighbours would wait for each other's count.
+    if size_of::<T>() == 1 { 4 << 8 } else { 1 << 16 }
+}
+
+/// Counts pixels of one or two bytes by their keys.
+pub(crate) fn add_values<T: Pixel>(table: &mut [u32], part: &[T]) {
     if size_of::<T>() == 1 {
-        // Four tables, since equal neighbours would wait for each other's count.
-        let four = count_by(image, 4 * 256, |table, part| {
-            let mut blocks = part.chunks_exact(4);
-            for block in blocks.by_ref() {
-                for (lane, pixel) in block.iter().enumerate() {
-                    let key: u64 = pixel.key().into();
-                    table[(lane << 8) | (key & 255) as usize] += 1;
-                }
-            }
-            for pixel in blocks.remainder() {
+        let mut blocks = part.chunks_exact(4);
+        for block in blocks.by_ref() {
+            for (lane, pixel) in block.iter().enumerate() {
                 let key: u64 = pixel.key().into();
-                table[(key & 255) as usize] += 1;
+                table[(lane << 8) | (key & 255) as usize] += 1;
             }
-        });
-        return (0..256)
-            .map(|value| (0..4).map(|lane| four[(lane << 8) | value]).sum())
-            .collect();
-    }
-    count_by(image, 1 << 16, |table, part| {
-        for pixel in part {
-            let key: u64 = pixel.key().into();
-            table[(key & 0xffff) as usize] += 1;
         }
-    })
+        for pixel in blocks.remainder() {
+            let key: u64 = pixel.key().into();
+            table[(key & 255) as usize] += 1;
+        }
+        return;
+    }
+    for pixel in part {
+        let key: u64 = pixel.key().into();
+        table[(key & 0xffff) as usize] += 1;
+    }
+}
+
+/// The counts of all values, given what was counted of them.
+pub(crate) fn values_total<T>(found: Vec<u64>) -> Vec<u64> {
+    if size_of::<T>() > 1 {
+        return found;
+    }
+    (0..256)
+        .map(|value| (0..4).map(|lane| found[(lane << 8) | value]).sum())
+        .collect()
 }
 
 /// The `bins + 1` edges of equal bins from `low` to `high`, as `numpy.linspace` rounds them.
@@ -106,40 +123,138 @@ fn bin(value: f64, guess: usize, edges: &[f64]) -> usize {
 /// Every bin has its lower edge, the last one also its upper. What lies outside is not counted, nor
 /// is NaN. Equal bounds are moved apart by a half each.
 pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut [u64]) {
-    let (low, high) = if low == high {
-        (low - 0.5, high + 0.5)
-    } else {
-        (low, high)
-    };
-    let bins = counts.len();
-    let edges = edges(low, high, bins);
-    let guess = |value: f64| ((value - low) / (high - low) * bins as f64) as usize;
+    let binning = Binning::new(low, high, counts.len());
     if size_of::<T>() == 1 || (size_of::<T>() == 2 && pixels(image) > 1 << 15) {
-        counts.fill(0);
-        for (key, &count) in count_values(image).iter().enumerate() {
-            let value = T::from_key(key as u64).to_f64();
-            if count > 0 && value >= low && value <= high {
-                counts[bin(value, guess(value), &edges)] += count;
-            }
-        }
+        binning.of_values::<T>(&count_values(image), counts);
         return;
     }
-    if size_of::<T>() == 4 && T::IS_FLOAT {
-        in_equal_bins(
-            image,
-            Equal::<f32>::new(low, high, bins),
-            [low, high],
-            &edges,
-            counts,
-        );
-    } else {
-        in_equal_bins(
-            image,
-            Equal::<f64>::new(low, high, bins),
-            [low, high],
-            &edges,
-            counts,
-        );
+    let level = Level::new();
+    let all = count_by(image, binning.room(), |table, part| {
+        binning.add(level, table, part);
+    });
+    binning.total(&all, counts);
+}
+
+/// Equal bins into which pixels are counted.
+#[derive(Debug)]
+pub(crate) struct Binning {
+    low: f64,
+    high: f64,
+    edges: Vec<f64>,
+    single: Equal<f32>,
+    double: Equal<f64>,
+}
+
+impl Binning {
+    pub(crate) fn new(low: f64, high: f64, bins: usize) -> Self {
+        let (low, high) = if low == high {
+            (low - 0.5, high + 0.5)
+        } else {
+            (low, high)
+        };
+        Self {
+            low,
+            high,
+            edges: edges(low, high, bins),
+            single: Equal::new(low, high, bins),
+            double: Equal::new(low, high, bins),
+        }
+    }
+
+    fn bins(&self) -> usize {
+        self.edges.len() - 1
+    }
+
+    /// The bin of a value, or their number where it is in none.
+    fn exact(&self, value: f64) -> usize {
+        let (low, high, bins) = (self.low, self.high, self.bins());
+        if value >= low && value <= high {
+            let guess = ((value - low) / (high - low) * bins as f64) as usize;
+            bin(value, guess, &self.edges)
+        } else {
+            bins
+        }
+    }
+
+    /// Counts of bins, given those of all values of a type of one or two bytes.
+    pub(crate) fn of_values<T: Pixel>(&self, values: &[u64], counts: &mut [u64]) {
+        counts.fill(0);
+        for (key, &count) in values.iter().enumerate() {
+            let bin = self.exact(T::from_key(key as u64).to_f64());
+            if let Some(sum) = counts.get_mut(bin) {
+                *sum += count;
+            }
+        }
+    }
+
+    /// Bins of the table that pixels are counted in.
+    pub(crate) fn room(&self) -> usize {
+        TABLES * (self.bins() + 1)
+    }
+
+    /// Counts pixels.
+    pub(crate) fn add<T: Pixel>(&self, level: Level, table: &mut [u32], part: &[T]) {
+        if size_of::<T>() == 4 && T::IS_FLOAT {
+            self.add_by(level, self.single, table, part);
+        } else {
+            self.add_by(level, self.double, table, part);
+        }
+    }
+
+    /// The counts, given all that was counted.
+    pub(crate) fn total(&self, all: &[u64], counts: &mut [u64]) {
+        let room = self.bins() + 1;
+        for (bin, count) in counts.iter_mut().enumerate() {
+            *count = (0..TABLES).map(|table| all[table * room + bin]).sum();
+        }
+    }
+
+    fn add_by<T: Pixel, R: Real>(
+        &self,
+        level: Level,
+        equal: Equal<R>,
+        table: &mut [u32],
+        part: &[T],
+    ) {
+        let room = self.bins() + 1;
+        let unsure = room as u32;
+        if !equal.is_of_use() {
+            for pixel in part {
+                table[self.exact(pixel.to_f64())] += 1;
+            }
+            return;
+        }
+        let (first, rest) = table.split_at_mut(room);
+        let (second, rest) = rest.split_at_mut(room);
+        let (third, fourth) = rest.split_at_mut(room);
+        let mut places = [0_u32; 256];
+        for block in part.chunks(256) {
+            // Two loops, so that the first is vector code.
+            dispatch!(level, _simd => for (place, pixel) in places.iter_mut().zip(block) {
+                *place = equal.place(R::from_f64(pixel.to_f64()));
+            });
+            // What is not sure is rare: it is counted by itself.
+            let places = &mut places[..block.len()];
+            let doubtful = places.iter().map(|&place| u32::from(place == unsure));
+            let doubtful = doubtful.sum::<u32>() > 0;
+            if doubtful {
+                for (place, pixel) in places.iter_mut().zip(block) {
+                    if *place == unsure {
+                        *place = self.exact(pixel.to_f64()) as u32;
+                    }
+                }
+            }
+            let mut fours = places.chunks_exact(TABLES);
+            for four in fours.by_ref() {
+                first[four[0] as usize] += 1;
+                second[four[1] as usize] += 1;
+                third[four[2] as usize] += 1;
+                fourth[four[3] as usize] += 1;
+            }
+            for &place in fours.remainder() {
+                first[place as usize] += 1;
+            }
+        }
     }
 }
 
@@ -147,7 +262,7 @@ pub fn histogram<T: Pixel>(image: View<'_, T>, low: f64, high: f64, counts: &mut
 const WHOLE: f32 = 8_388_608.0;
 
 /// Equal bins, told apart in `R`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Equal<R> {
     low: R,
     scale: R,
@@ -207,71 +322,6 @@ impl<R: Real> Equal<R> {
 
 /// Several tables, since equal neighbours would wait for each other's count.
 const TABLES: usize = 4;
-
-fn in_equal_bins<T: Pixel, R: Real>(
-    image: View<'_, T>,
-    equal: Equal<R>,
-    [low, high]: [f64; 2],
-    edges: &[f64],
-    counts: &mut [u64],
-) {
-    let bins = counts.len();
-    let level = Level::new();
-    let room = bins + 1;
-    let unsure = bins as u32 + 1;
-    let exact = |value: f64| {
-        if value >= low && value <= high {
-            let guess = ((value - low) / (high - low) * bins as f64) as usize;
-            bin(value, guess, edges)
-        } else {
-            bins
-        }
-    };
-    let is_of_use = equal.is_of_use();
-    let all = count_by(image, TABLES * room, |table, part| {
-        if !is_of_use {
-            for pixel in part {
-                table[exact(pixel.to_f64())] += 1;
-            }
-            return;
-        }
-        let (first, rest) = table.split_at_mut(room);
-        let (second, rest) = rest.split_at_mut(room);
-        let (third, fourth) = rest.split_at_mut(room);
-        let mut places = [0_u32; 256];
-        for block in part.chunks(256) {
-            // Two loops, so that the first is vector code.
-            dispatch!(level, _simd => for (place, pixel) in places.iter_mut().zip(block) {
-                *place = equal.place(R::from_f64(pixel.to_f64()));
-            });
-            // What is not sure is rare: it is counted by itself.
-            let places = &mut places[..block.len()];
-            let doubtful = places.iter().map(|&place| u32::from(place == unsure));
-            let doubtful = doubtful.sum::<u32>() > 0;
-            if doubtful {
-                for (place, pixel) in places.iter_mut().zip(block) {
-                    if *place == unsure {
-                        *place = exact(pixel.to_f64()) as u32;
-                    }
-                }
-            }
-            let mut fours = places.chunks_exact(TABLES);
-            for four in fours.by_ref() {
-                first[four[0] as usize] += 1;
-                second[four[1] as usize] += 1;
-                third[four[2] as usize] += 1;
-                fourth[four[3] as usize] += 1;
-            }
-            for &place in fours.remainder() {
-                first[place as usize] += 1;
-            }
-        }
-    });
-    let total = (0..bins).map(|bin| (0..TABLES).map(|table| all[table * room + bin]).sum());
-    for (count, total) in counts.iter_mut().zip(total) {
-        *count = total;
-    }
-}
 
 #[cfg(test)]
 mod tests {

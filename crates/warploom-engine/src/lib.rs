@@ -35,6 +35,7 @@ pub mod distance;
 mod engine;
 mod footprint;
 pub mod fourier;
+mod gather;
 pub mod histogram;
 pub mod image;
 pub mod label;

@@ -8,11 +8,6 @@ use super::turn::square;
 use super::{Pixel, View, ViewMut};
 use warploom_flow::Boundary;
 
-/// Bytes allocated by [`pad`]: where every column comes from.
-pub fn scratch_bytes(out: [usize; 3]) -> usize {
-    out[2] * size_of::<i32>()
-}
-
 /// The part of an image that starts at `start` (z, y, x) and has the extents of `out`.
 pub fn crop<T: Pixel>(image: View<'_, T>, start: [usize; 3], out: ViewMut<'_, T>) {
     for_rows(out, |z, y, row| {
@@ -37,9 +32,9 @@ pub fn frame<T: Pixel>(
         return crop(image, start.map(|at| at as usize), out);
     }
     let [nz, ny, nx] = dims.map(|n| n as i64);
-    let columns: Vec<Option<i64>> = (0..room[2] as i64)
-        .map(|x| boundary.source(x + start[2], nx))
-        .collect();
+    // Columns of the image lie side by side; only those outside are looked for one by one.
+    let width = room[2] as i64;
+    let middle = (-start[2]).clamp(0, width)..(nx - start[2]).clamp(0, width);
     for_rows(out, |z, y, row| {
         let z = boundary.source(z as i64 + start[0], nz);
         let y = boundary.source(y as i64 + start[1], ny);
@@ -48,8 +43,14 @@ pub fn frame<T: Pixel>(
             return;
         };
         let source = image.row(z as usize, y as usize);
-        for (to, x) in row.iter_mut().zip(&columns) {
-            *to = x.map_or(value, |x| source[x as usize]);
+        for x in (0..middle.start).chain(middle.end.max(middle.start)..width) {
+            let from = boundary.source(x + start[2], nx);
+            row[x as usize] = from.map_or(value, |from| source[from as usize]);
+        }
+        if !middle.is_empty() {
+            let from = (middle.start + start[2]) as usize;
+            let to = &mut row[middle.start as usize..middle.end as usize];
+            to.copy_from_slice(&source[from..from + to.len()]);
         }
     });
 }
@@ -63,26 +64,8 @@ pub fn pad<T: Pixel>(
     value: T,
     out: ViewMut<'_, T>,
 ) {
-    let [nz, ny, nx] = image.dims();
-    let source = |at: usize, axis: usize, length: usize| {
-        boundary.source(at as i64 - before[axis] as i64, length as i64)
-    };
-    let width = out.dims()[2];
-    let columns: Vec<i32> = (0..width)
-        .map(|x| source(x, 2, nx).map_or(-1, |x| x as i32))
-        .collect();
-    for_rows(out, |z, y, row| {
-        let (Some(z), Some(y)) = (source(z, 0, nz), source(y, 1, ny)) else {
-            return row.fill(value);
-        };
-        let line = image.row(z as usize, y as usize);
-        let middle = before[2].min(width)..(before[2] + nx).min(width);
-        for x in (0..middle.start).chain(middle.end..width) {
-            row[x] = usize::try_from(columns[x]).map_or(value, |x| line[x]);
-        }
-        let length = middle.len();
-        row[middle].copy_from_slice(&line[..length]);
-    });
+    let start = before.map(|before| -(before as i64));
+    frame(image, start, boundary, value, out);
 }
 
 /// The image with the order of rows (`axis` 1), planes (0) or columns (2) reversed.

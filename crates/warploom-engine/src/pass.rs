@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use warploom_core::DType;
 
+use super::gather::Gather;
 use super::rows::MOST;
 use super::tape::Tape;
 use warploom_flow::expr::Node as Term;
@@ -33,12 +34,13 @@ impl Pass {
         Self { outputs, ..pass }
     }
 
-    /// Can all its nodes be computed row by row?
+    /// Can all its nodes be computed row by row? A reduction can where it is not alone.
     pub(super) fn by_rows(&self, flow: &Flow) -> bool {
         let nodes = self.nodes.iter().map(|at| &flow.nodes()[*at]);
+        let shared = self.nodes.len() > 1;
         nodes
-            .map(|node| Rowwise::of(flow, node))
-            .all(|it| it.is_some())
+            .map(|node| Rowwise::of(flow, node).or_else(|| Rowwise::gathered(flow, node)))
+            .all(|it| it.is_some_and(|it| shared || !it.is_gathered))
     }
 
     /// May it run with an input in the memory of an output, by their places in its lists? It may when
@@ -59,8 +61,9 @@ impl Pass {
         let mut seen: HashSet<ValueId> = HashSet::new();
         let inputs = members().flat_map(|node| &node.inputs).copied();
         let inputs = inputs.filter(|id| !made(*id) && seen.insert(*id)).collect();
+        let needs = |id: ValueId, at: usize| !inside(at) || looks_again(flow, at, id);
         let needed =
-            |id: &ValueId| flow.is_output(*id) || flow.readers(*id).any(|reader| !inside(reader));
+            |id: &ValueId| flow.is_output(*id) || flow.readers(*id).any(|at| needs(*id, at));
         let outputs = members().flat_map(|node| &node.outputs).copied();
         let outputs = outputs.filter(needed).collect();
         Self {
@@ -69,6 +72,12 @@ impl Pass {
             outputs,
         }
     }
+}
+
+/// Does a node look at an image again after it was made row by row?
+pub(super) fn looks_again(flow: &Flow, at: usize, id: ValueId) -> bool {
+    let node = &flow.nodes()[at];
+    node.inputs[0] == id && Gather::of(flow, node).is_some_and(|gather| gather.looks_again())
 }
 
 /// What becomes of rows outside the image that a node reads.
@@ -107,9 +116,21 @@ impl Edge {
 pub(super) struct Rowwise {
     pub(super) dims: Dims,
     pub(super) edge: Edge,
+    /// Its result is known when all rows are.
+    pub(super) is_gathered: bool,
 }
 
 impl Rowwise {
+    /// A reduction that takes rows as they come; `None` when it is none.
+    pub(super) fn gathered(flow: &Flow, node: &Node) -> Option<Self> {
+        Gather::of(flow, node)?;
+        Some(Self {
+            dims: flow.kind(node.inputs[0]).image()?.dims,
+            edge: Edge::None,
+            is_gathered: true,
+        })
+    }
+
     /// `None` when rows do not suffice.
     pub(super) fn of(flow: &Flow, node: &Node) -> Option<Self> {
         let dims = flow.kind(node.outputs[0]).image()?.dims;
@@ -144,6 +165,10 @@ impl Rowwise {
             }
             _ => return None,
         };
-        Some(Self { dims, edge })
+        Some(Self {
+            dims,
+            edge,
+            is_gathered: false,
+        })
     }
 }

@@ -37,7 +37,20 @@ pub fn percentiles<T: Pixel>(image: View<'_, T>, q: &[f64]) -> Vec<f64> {
         return vec![f64::NAN; q.len()];
     }
     let wanted = Wanted::new(q, first.numbers);
-    wanted.between(&first.select(image, &wanted.ranks))
+    let next = |shift: u32, prefixes: &[u64]| next_digits(image, shift, prefixes);
+    wanted.between(&first.select::<T>(next, &wanted.ranks))
+}
+
+/// The same, given how often each value of a type of one or two bytes occurs.
+pub(crate) fn percentiles_of_values<T: Pixel>(counts: Vec<u64>, q: &[f64]) -> Vec<f64> {
+    let first = First {
+        numbers: counts.iter().sum(),
+        counts,
+        below: 0,
+    };
+    let wanted = Wanted::new(q, first.numbers);
+    let none = |_: u32, _: &[u64]| unreachable!("the first digit is all of a short key");
+    wanted.between(&first.select::<T>(none, &wanted.ranks))
 }
 
 /// Which of all numbers in their order are asked for.
@@ -156,8 +169,9 @@ impl First {
         }
     }
 
-    /// The values of these ranks (0 is the least number), which ascend.
-    fn select<T: Pixel>(&self, image: View<'_, T>, ranks: &[u64]) -> Vec<T> {
+    /// The values of these ranks (0 is the least number), which ascend. `next` counts the digits
+    /// behind leading ones.
+    fn select<T: Pixel>(&self, next: impl Fn(u32, &[u64]) -> Vec<u64>, ranks: &[u64]) -> Vec<T> {
         let bits = 8 * size_of::<T>() as u32;
         let digit = DIGIT.min(bits);
         let mut searches: Vec<Search> = ranks
@@ -177,7 +191,7 @@ impl First {
             let mut prefixes: Vec<u64> = before.iter().map(|search| search.prefix).collect();
             prefixes.dedup();
             for some in prefixes.chunks(SLOTS) {
-                let counts = next_digits(image, shift, some);
+                let counts = next(shift, some);
                 for (search, before) in searches.iter_mut().zip(&before) {
                     if let Ok(slot) = some.binary_search(&before.prefix) {
                         descend(search, &counts[slot << DIGIT..][..1 << DIGIT], digit);
@@ -349,7 +363,8 @@ mod tests {
     fn same<T: Pixel>(data: &[T], dims: [usize; 3], q: &[f64], name: &str) -> bool {
         let image = View::packed(data, dims);
         let wanted = Wanted::new(q, data.len() as u64);
-        let counted = First::new(image).select(image, &wanted.ranks);
+        let next = |shift: u32, prefixes: &[u64]| next_digits(image, shift, prefixes);
+        let counted = First::new(image).select::<T>(next, &wanted.ranks);
         let Some(found) = bracket::select(image, &wanted.ranks) else {
             return false;
         };

@@ -1,8 +1,11 @@
 //! Images read between their pixels.
 
+mod columns;
+
 use super::lanes::{Level, dispatch};
 use super::share::for_rows;
 use super::{Pixel, Real, View, ViewMut};
+use columns::{Columns, Lines};
 
 /// Where an output pixel is read: `matrix * (z, y, x) + offset`, in pixels of the input.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -141,6 +144,7 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
     let mut parts = [[T::Real::ZERO; CHUNK]; 3];
     // Of z and y low and high, and of x: eight pixels around a place.
     let mut around = [[T::Real::ZERO; CHUNK]; 8];
+    let mut pairs = ([[T::ZERO; 2]; CHUNK], [[T::ZERO; 2]; CHUNK]);
     for (chunk, to) in row.chunks_mut(CHUNK).enumerate() {
         let first = (chunk * CHUNK) as i32;
         if let (1, Some(data)) = (nz, image.as_packed())
@@ -154,19 +158,21 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
                     parts[axis][i] = T::Real::from_f64(at - f64::from(low));
                 }
             }
-            let [a, b, c, d, ..] = &mut around;
+            // Two pixels side by side are fetched as one.
+            let (upper, lower) = &mut pairs;
             for i in 0..to.len() {
                 let at = lows[1][i] as usize * dims[2] + lows[2][i] as usize;
-                let (upper, lower) = (&data[at..at + 2], &data[at + dims[2]..][..2]);
-                a[i] = upper[0].to_real();
-                b[i] = upper[1].to_real();
-                c[i] = lower[0].to_real();
-                d[i] = lower[1].to_real();
+                let below = at + dims[2];
+                if let (Some(above), Some(below)) =
+                    (data.get(at..at + 2), data.get(below..below + 2))
+                {
+                    upper[i] = [above[0], above[1]];
+                    lower[i] = [below[0], below[1]];
+                }
             }
             for (i, to) in to.iter_mut().enumerate() {
-                let upper = mix(a[i], b[i], parts[2][i]);
-                let lower = mix(c[i], d[i], parts[2][i]);
-                *to = mix(upper, lower, parts[1][i]);
+                let line = |[a, b]: [T; 2]| mix(a.to_real(), b.to_real(), parts[2][i]);
+                *to = mix(line(upper[i]), line(lower[i]), parts[1][i]);
             }
             continue;
         }
@@ -238,113 +244,6 @@ fn all_within(
         && within(2, (dims[2] - 1) as f64)
 }
 
-/// Where the pixels of a row are read.
-struct Columns<R> {
-    /// The first that is read inside of the image; those before are 0.
-    start: usize,
-    /// All that are, in order; those behind are 0.
-    inside: Vec<Between<R>>,
-    /// They are read one pixel after the other.
-    consecutive: bool,
-}
-
-impl<R: Real> Columns<R> {
-    /// Positions go one way, so those inside are neighbours.
-    fn new(places: impl Iterator<Item = Option<Between<R>>>) -> Self {
-        let mut start = 0;
-        let mut inside = Vec::new();
-        for (x, place) in places.enumerate() {
-            if let Some(place) = place {
-                if inside.is_empty() {
-                    start = x;
-                }
-                inside.push(place);
-            }
-        }
-        let consecutive = inside.windows(2).all(|pair| pair[1].low == pair[0].low + 1);
-        Self {
-            start,
-            inside,
-            consecutive,
-        }
-    }
-
-    #[inline(always)]
-    fn read<T: Pixel<Real = R>>(&self, lines: &Lines<'_, T>, row: &mut [R]) {
-        let end = self.start + self.inside.len();
-        row[..self.start].fill(R::ZERO);
-        row[end..].fill(R::ZERO);
-        let row = &mut row[self.start..end];
-        let Some((last, most)) = self.inside.split_last() else {
-            return;
-        };
-        if self.consecutive && lines.flat[0] && most.len() > 1 {
-            // Slices instead of places, for vector code; the last one has no pixel to its right.
-            let count = most.len();
-            let low = most[0].low;
-            let [a, b] = lines.rows[0].map(|line| &line[low..=low + count]);
-            let mixed =
-                |line: &[T], x: usize| mix(line[x].to_real(), line[x + 1].to_real(), most[x].part);
-            if lines.flat[1] {
-                for (x, to) in row[..count].iter_mut().enumerate() {
-                    *to = mixed(a, x);
-                }
-            } else {
-                for (x, to) in row[..count].iter_mut().enumerate() {
-                    *to = mix(mixed(a, x), mixed(b, x), lines.y.part);
-                }
-            }
-            row[count] = lines.value(*last);
-            return;
-        }
-        for (to, &place) in row.iter_mut().zip(&self.inside) {
-            *to = lines.value(place);
-        }
-    }
-}
-
-/// The rows around a position in z and y.
-struct Lines<'a, T: Pixel> {
-    rows: [[&'a [T]; 2]; 2],
-    z: Between<T::Real>,
-    y: Between<T::Real>,
-    /// The image has one pixel along z, along y.
-    flat: [bool; 2],
-}
-
-impl<'a, T: Pixel> Lines<'a, T> {
-    #[inline(always)]
-    fn new(image: View<'a, T>, z: Between<T::Real>, y: Between<T::Real>) -> Self {
-        let rows = [z.low, z.high].map(|z| [y.low, y.high].map(|y| image.row(z, y)));
-        let [nz, ny, _] = image.dims();
-        Self {
-            rows,
-            z,
-            y,
-            flat: [nz == 1, ny == 1],
-        }
-    }
-
-    #[inline(always)]
-    fn value(&self, x: Between<T::Real>) -> T::Real {
-        let line = |row: &[T]| x.mix(row[x.low].to_real(), row[x.high].to_real());
-        let plane = |rows: &[&[T]; 2]| {
-            let low = line(rows[0]);
-            if self.flat[1] {
-                low
-            } else {
-                self.y.mix(low, line(rows[1]))
-            }
-        };
-        let low = plane(&self.rows[0]);
-        if self.flat[0] {
-            low
-        } else {
-            self.z.mix(low, plane(&self.rows[1]))
-        }
-    }
-}
-
 /// Bytes allocated by [`resize_linear`] and [`resize_nearest`]: where every column is read.
 pub fn scratch_bytes(out: [usize; 3]) -> usize {
     out[2] * 3 * size_of::<u64>()
@@ -372,12 +271,38 @@ pub fn resize_nearest<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, T>) {
     let (from, to) = (image.dims(), out.dims());
     let place = |at: usize, axis: usize| (2 * at + 1) * from[axis] / (2 * to[axis]);
     let columns: Vec<usize> = (0..to[2]).map(|x| place(x, 2)).collect();
+    let step = match columns[..] {
+        [first, second, ..] => second - first,
+        _ => 0,
+    };
+    let even = columns.windows(2).all(|pair| pair[1] - pair[0] == step);
+    let level = Level::new();
     for_rows(out, |z, y, row| {
         let source = image.row(place(z, 0), place(y, 1));
-        for (to, &column) in row.iter_mut().zip(&columns) {
-            *to = source[column];
+        match step {
+            2 if even => dispatch!(level, _simd => every::<T, 2>(&source[columns[0]..], row)),
+            3 if even => dispatch!(level, _simd => every::<T, 3>(&source[columns[0]..], row)),
+            4 if even => dispatch!(level, _simd => every::<T, 4>(&source[columns[0]..], row)),
+            _ => {
+                for (to, &column) in row.iter_mut().zip(&columns) {
+                    *to = source[column];
+                }
+            }
         }
     });
+}
+
+/// Every `N`th pixel, from the first on; of the last there may be no further ones.
+#[inline(always)]
+fn every<T: Pixel, const N: usize>(line: &[T], row: &mut [T]) {
+    let (whole, rest) = line.as_chunks::<N>();
+    let (most, last) = row.split_at_mut(row.len().min(whole.len()));
+    for (to, pixels) in most.iter_mut().zip(whole) {
+        *to = pixels[0];
+    }
+    if let (Some(to), Some(pixel)) = (last.first_mut(), rest.first()) {
+        *to = *pixel;
+    }
 }
 
 #[cfg(test)]

@@ -64,6 +64,12 @@ impl Bins {
         }
         let mut counts = vec![0; bins];
         histogram(image, low, high, &mut counts);
+        Self::equal(counts, low, high)
+    }
+
+    /// Equal bins from `low` to `high`.
+    fn equal(counts: Vec<u64>, low: f64, high: f64) -> Self {
+        let bins = counts.len();
         let (low, high) = if low == high {
             (low - 0.5, high + 0.5)
         } else {
@@ -137,20 +143,61 @@ pub fn threshold<T: Pixel>(image: View<'_, T>, method: Method, bins: usize) -> f
     if method == Method::Mean {
         return mean_of_numbers(image);
     }
-    let (low, high) = extremes(image);
+    threshold_between(image, extremes(image), method, bins)
+}
+
+/// The same, where the least and the greatest value are known already. Not the mean.
+pub(crate) fn threshold_between<T: Pixel>(
+    image: View<'_, T>,
+    (low, high): (T, T),
+    method: Method,
+    bins: usize,
+) -> f64 {
     if low > high {
         return f64::NAN;
     }
     let constant = low == high;
+    if method == Method::Li {
+        return entropy::li(image, low, high);
+    }
+    if is_plain::<T>(method, constant) {
+        return low.to_f64();
+    }
+    by_bins(&Bins::new(image, low, high, bins), method)
+}
+
+/// The same, given how often each value of a whole-numbered type of one or two bytes occurs. Neither
+/// the mean nor Li's.
+pub(crate) fn threshold_of_values<T: Pixel>(counts: &[u64], method: Method) -> f64 {
+    let is_there = |count: &u64| *count > 0;
+    let found = counts.iter().position(is_there);
+    let Some((low, high)) = found.zip(counts.iter().rposition(is_there)) else {
+        return f64::NAN;
+    };
+    let first = T::from_key(low as u64).to_f64();
+    if is_plain::<T>(method, low == high) {
+        return first;
+    }
+    let bins = Bins {
+        counts: counts[low..=high].to_vec(),
+        first,
+        edges: None,
+    };
+    by_bins(&bins, method)
+}
+
+/// Is the one value that there is the threshold?
+fn is_plain<T: Pixel>(method: Method, constant: bool) -> bool {
+    // One value has one bin, where integers are counted by value.
+    constant && (matches!(method, Method::Otsu | Method::Triangle) || !T::IS_FLOAT)
+}
+
+fn by_bins(bins: &Bins, method: Method) -> f64 {
     match method {
-        Method::Li => entropy::li(image, low, high),
-        Method::Otsu | Method::Triangle if constant => low.to_f64(),
-        // One value has one bin, where integers are counted by value.
-        _ if constant && !T::IS_FLOAT => low.to_f64(),
-        Method::Otsu => otsu(&Bins::new(image, low, high, bins)),
-        Method::Triangle => triangle(&Bins::new(image, low, high, bins)),
-        Method::Yen => entropy::yen(&Bins::new(image, low, high, bins)),
-        Method::Isodata | Method::Mean => isodata(&Bins::new(image, low, high, bins)),
+        Method::Otsu => otsu(bins),
+        Method::Triangle => triangle(bins),
+        Method::Yen => entropy::yen(bins),
+        Method::Isodata | Method::Mean | Method::Li => isodata(bins),
     }
 }
 

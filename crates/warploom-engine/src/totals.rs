@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::lanes::{Level, dispatch};
-use super::share::{pieces, pixels, portions};
+use super::share::{pieces, pixels};
 use super::{Pixel, View};
 
 /// Pixels, in C order, that are summed by themselves.
-const CHUNK: usize = 4096;
+pub(crate) const CHUNK: usize = 4096;
 /// Running sums inside a chunk: lane `l` has pixels `l`, `l + 16`, ...
 const LANES: usize = 16;
 /// Chunks whose sums are summed by themselves.
@@ -76,7 +76,7 @@ fn by_lanes<T: Pixel>(part: &[T], mut step: impl FnMut(usize, T)) {
     }
 }
 
-fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub(crate) fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
     let mut sums = sums.peekable();
     let mut total = 0.0;
     while sums.peek().is_some() {
@@ -86,7 +86,7 @@ fn in_groups(sums: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 #[inline(always)]
-fn chunk_sum<T: Pixel>(part: &[T], number: &impl Fn(T) -> f64) -> f64 {
+pub(crate) fn chunk_sum<T: Pixel>(part: &[T], number: &impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     by_lanes(part, |lane, pixel| lanes[lane] += number(pixel));
     lanes.iter().fold(0.0, |sum, next| sum + next)
@@ -102,25 +102,14 @@ pub fn sum_of<T: Pixel>(image: View<'_, T>, number: impl Fn(T) -> f64 + Sync) ->
     in_groups(sums.into_iter())
 }
 
-/// Least and greatest value, NaN ignored.
+/// Least and greatest value, NaN ignored. In the order of chunks, since that decides between zeros of
+/// two signs.
 pub fn extremes<T: Pixel>(image: View<'_, T>) -> (T, T) {
     let level = Level::new();
-    // Without sums the order is all the same, and threads may take long runs of pixels.
-    let parts: Vec<(T, T)> = portions(pixels(image), 4)
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|range| {
-            let mut found = (T::GREATEST, T::LEAST);
-            pieces(image, range, |part| {
-                let more = dispatch!(level, _simd => run_extremes(part));
-                found = (found.0.lesser(more.0), found.1.greater(more.1));
-            });
-            found
-        })
-        .collect();
+    let found = by_chunks(image, |part| dispatch!(level, _simd => run_extremes(part)));
     (
-        parts.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
-        parts.iter().fold(T::LEAST, |a, b| a.greater(b.1)),
+        found.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
+        found.iter().fold(T::LEAST, |a, b| a.greater(b.1)),
     )
 }
 
@@ -130,7 +119,7 @@ const RUNNING: usize = 64;
 /// Least and greatest of a run of pixels. Each has a loop of its own, because compilers make vectors
 /// of one and not of both together.
 #[inline(always)]
-fn run_extremes<T: Pixel>(part: &[T]) -> (T, T) {
+pub(crate) fn run_extremes<T: Pixel>(part: &[T]) -> (T, T) {
     let mut least = [T::GREATEST; RUNNING];
     let mut most = [T::LEAST; RUNNING];
     let (blocks, rest) = part.as_chunks::<RUNNING>();
@@ -151,7 +140,7 @@ fn run_extremes<T: Pixel>(part: &[T]) -> (T, T) {
 }
 
 #[inline(always)]
-fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
+pub(crate) fn chunk_totals<T: Pixel>(part: &[T]) -> (T, T, f64) {
     let (least, most) = run_extremes(part);
     let mut sums = [0.0; LANES];
     by_lanes(part, |lane, pixel| sums[lane] += pixel.to_f64());
@@ -201,7 +190,7 @@ pub fn mean_of_numbers<T: Pixel>(image: View<'_, T>) -> f64 {
 
 /// The sum of what is not NaN, and how many that is.
 #[inline(always)]
-fn chunk_numbers<T: Pixel>(part: &[T]) -> (f64, u32) {
+pub(crate) fn chunk_numbers<T: Pixel>(part: &[T]) -> (f64, u32) {
     let mut sums = [0.0; LANES];
     let mut counts = [0; LANES];
     by_lanes(part, |lane, pixel| {
@@ -216,32 +205,95 @@ fn chunk_numbers<T: Pixel>(part: &[T]) -> (f64, u32) {
     )
 }
 
-fn first_pass<T: Pixel>(image: View<'_, T>) -> (T, T, f64) {
-    let level = Level::new();
-    let found = by_chunks(image, |part| dispatch!(level, _simd => chunk_totals(part)));
-    (
-        found.iter().fold(T::GREATEST, |a, b| a.lesser(b.0)),
-        found.iter().fold(T::LEAST, |a, b| a.greater(b.1)),
-        in_groups(found.iter().map(|found| found.2)),
-    )
+/// Which of the numbers are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// `min` and `max`.
+    pub extremes: bool,
+    /// `sum` and `mean`.
+    pub sum: bool,
+    /// `std`, which takes a second look at all pixels.
+    pub std: bool,
+}
+
+impl Wanted {
+    /// All of them.
+    pub const ALL: Self = Self {
+        extremes: true,
+        sum: true,
+        std: true,
+    };
+
+    /// What numbers of the list, by their places, ask for.
+    pub fn of(places: impl Iterator<Item = usize>) -> Self {
+        let mut wanted = Self {
+            extremes: false,
+            sum: false,
+            std: false,
+        };
+        for place in places {
+            match place {
+                0 | 1 => wanted.extremes = true,
+                2 | 3 => wanted.sum = true,
+                _ => wanted.std = true,
+            }
+        }
+        wanted
+    }
 }
 
 /// Least, greatest, sum, mean and standard deviation of all pixels.
 pub fn totals<T: Pixel>(image: View<'_, T>) -> Totals {
+    some_totals(image, Wanted::ALL)
+}
+
+/// Those of them that are wanted; the others are 0.
+pub fn some_totals<T: Pixel>(image: View<'_, T>, wanted: Wanted) -> Totals {
+    let level = Level::new();
     let count = pixels(image) as f64;
-    let (min, max, sum) = first_pass(image);
-    let mean = sum / count;
+    let is_summed = wanted.sum || wanted.std;
+    let mut found = Totals {
+        min: 0.0,
+        max: 0.0,
+        sum: 0.0,
+        mean: 0.0,
+        std: 0.0,
+    };
+    let mut keep = |least: T, most: T| {
+        (found.min, found.max) = (least.to_f64(), most.to_f64());
+    };
+    // The order of chunks decides which of two zeros is the lesser, so it is always the same.
+    let sum = match (wanted.extremes, is_summed) {
+        (true, true) => {
+            let chunks = by_chunks(image, |part| dispatch!(level, _simd => chunk_totals(part)));
+            let least = chunks.iter().fold(T::GREATEST, |a, b| a.lesser(b.0));
+            keep(least, chunks.iter().fold(T::LEAST, |a, b| a.greater(b.1)));
+            in_groups(chunks.iter().map(|chunk| chunk.2))
+        }
+        (true, false) => {
+            let (least, most) = extremes(image);
+            keep(least, most);
+            0.0
+        }
+        (false, true) => sum_of(image, Pixel::to_f64),
+        (false, false) => 0.0,
+    };
+    if is_summed {
+        (found.sum, found.mean) = (sum, sum / count);
+    }
+    if wanted.std {
+        found.std = deviation(image, found.mean);
+    }
+    found
+}
+
+/// The root of the mean square deviation from a mean.
+pub(crate) fn deviation<T: Pixel>(image: View<'_, T>, mean: f64) -> f64 {
     let squares = sum_of(image, |pixel| {
         let off = pixel.to_f64() - mean;
         off * off
     });
-    Totals {
-        min: min.to_f64(),
-        max: max.to_f64(),
-        sum,
-        mean,
-        std: (squares / count).sqrt(),
-    }
+    (squares / pixels(image) as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -2,22 +2,18 @@
 
 use super::image::with_image;
 use super::threshold::Method;
+use super::totals::{Totals, Wanted};
 use super::{
     Image, ImageMut, View, ViewMut, distance, histogram, label, objects, percentile, threshold,
     totals,
 };
-use warploom_flow::flow::{Connectivity, Prim, ThresholdMethod};
+use warploom_flow::expr::Node as Term;
+use warploom_flow::flow::{Connectivity, Flow, Prim, ThresholdMethod, ValueId};
 
 /// Runs a primitive of this family; answers whether it is one.
 pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut<'_>>) -> bool {
     match prim {
-        Prim::Totals => {
-            let found = with_image!(sources[0], view => totals::totals(view));
-            numbers(
-                targets.remove(0),
-                &[found.min, found.max, found.sum, found.mean, found.std],
-            );
-        }
+        Prim::Totals => some_totals(sources[0], targets.remove(0), Wanted::ALL),
         Prim::Histogram { bins, low, high } => {
             let listed = |at: usize| match sources.get(1) {
                 Some(Image::F64(list)) => list.row(0, 0)[at],
@@ -29,25 +25,14 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
             );
             let mut counts = vec![0; *bins as usize];
             with_image!(sources[0], view => histogram::histogram(view, low, high, &mut counts));
-            if let ImageMut::U32(mut list) = targets.remove(0) {
-                for (to, from) in list.row(0, 0).iter_mut().zip(&counts) {
-                    *to = *from as u32;
-                }
-            }
+            counts_into(targets.remove(0), &counts);
         }
         Prim::Percentiles { q } => {
             let found = with_image!(sources[0], view => percentile::percentiles(view, q));
             numbers(targets.remove(0), &found);
         }
         Prim::Threshold { method, bins } => {
-            let method = match method {
-                ThresholdMethod::Otsu => Method::Otsu,
-                ThresholdMethod::Triangle => Method::Triangle,
-                ThresholdMethod::Li => Method::Li,
-                ThresholdMethod::Yen => Method::Yen,
-                ThresholdMethod::Isodata => Method::Isodata,
-                ThresholdMethod::Mean => Method::Mean,
-            };
+            let method = self::method(*method);
             let bins = *bins as usize;
             let found = with_image!(sources[0], view => threshold::threshold(view, method, bins));
             numbers(targets.remove(0), &[found]);
@@ -68,6 +53,62 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
         _ => return false,
     }
     true
+}
+
+/// Which numbers of a list of totals somebody reads.
+pub(super) fn wanted(flow: &Flow, list: ValueId) -> Wanted {
+    if flow.is_output(list) {
+        return Wanted::ALL;
+    }
+    let mut places: Vec<usize> = Vec::new();
+    for node in flow.readers(list).map(|at| &flow.nodes()[at]) {
+        match &node.prim {
+            Prim::Map { dag, .. } => {
+                places.extend(dag.nodes().iter().filter_map(|(term, _)| match *term {
+                    Term::Scalar { list: at, index } if node.inputs[at as usize] == list => {
+                        Some(index as usize)
+                    }
+                    _ => None,
+                }));
+            }
+            Prim::Histogram { .. } => places.extend([0, 1]),
+            _ => return Wanted::ALL,
+        }
+    }
+    Wanted::of(places.into_iter())
+}
+
+/// Those of an image's totals that are wanted.
+pub(super) fn some_totals(source: Image<'_>, target: ImageMut<'_>, wanted: Wanted) {
+    let found = with_image!(source, view => totals::some_totals(view, wanted));
+    totals_into(target, found);
+}
+
+pub(super) fn totals_into(target: ImageMut<'_>, found: Totals) {
+    numbers(
+        target,
+        &[found.min, found.max, found.sum, found.mean, found.std],
+    );
+}
+
+/// A histogram as a list.
+pub(super) fn counts_into(target: ImageMut<'_>, counts: &[u64]) {
+    if let ImageMut::U32(mut list) = target {
+        for (to, from) in list.row(0, 0).iter_mut().zip(counts) {
+            *to = *from as u32;
+        }
+    }
+}
+
+pub(super) fn method(method: ThresholdMethod) -> Method {
+    match method {
+        ThresholdMethod::Otsu => Method::Otsu,
+        ThresholdMethod::Triangle => Method::Triangle,
+        ThresholdMethod::Li => Method::Li,
+        ThresholdMethod::Yen => Method::Yen,
+        ThresholdMethod::Isodata => Method::Isodata,
+        ThresholdMethod::Mean => Method::Mean,
+    }
 }
 
 fn on_mask(prim: &Prim, mask: Image<'_>, target: ImageMut<'_>) {
@@ -128,7 +169,7 @@ fn table(found: &[objects::Statistics], columns: usize, out: &mut [f64]) {
     }
 }
 
-fn numbers(target: ImageMut<'_>, numbers: &[f64]) {
+pub(super) fn numbers(target: ImageMut<'_>, numbers: &[f64]) {
     if let ImageMut::F64(mut list) = target {
         list.row(0, 0)[..numbers.len()].copy_from_slice(numbers);
     }

@@ -3,7 +3,7 @@
 
 use warploom_flow::flow::{Flow, Node, Prim, ValueId};
 
-use crate::pass::{Edge, Pass, Rowwise};
+use crate::pass::{Edge, Pass, Rowwise, looks_again};
 
 fn pass_of(flow: &Flow, nodes: Vec<usize>) -> Pass {
     let members = || nodes.iter().map(|at| &flow.nodes()[*at]);
@@ -15,7 +15,9 @@ fn pass_of(flow: &Flow, nodes: Vec<usize>) -> Pass {
         }
     }
     let outside = |at: usize| !nodes.contains(&at);
-    let needed = |id: &ValueId| flow.outputs().contains(id) || flow.readers(*id).any(outside);
+    let needs = |id: &ValueId, at: usize| outside(at) || looks_again(flow, at, *id);
+    let needed =
+        |id: &ValueId| flow.outputs().contains(id) || flow.readers(*id).any(|at| needs(id, at));
     let outputs = members().flat_map(|node| &node.outputs);
     let outputs = outputs.copied().filter(needed).collect();
     Pass {
@@ -53,6 +55,22 @@ pub(super) fn partition(flow: &Flow, most: usize) -> Vec<Pass> {
         for id in images {
             for sibling in flow.readers(*id).filter(|reader| *reader < at) {
                 cut.join(sibling, at);
+            }
+        }
+    }
+    cut.rowwise = nodes
+        .iter()
+        .map(|node| Rowwise::of(flow, node).or_else(|| Rowwise::gathered(flow, node)))
+        .collect();
+    for (at, node) in nodes.iter().enumerate() {
+        if Rowwise::gathered(flow, node).is_some() {
+            let writer = flow.writer(node.inputs[0]).map(|writer| writer as usize);
+            let readers = flow.readers(node.inputs[0]).filter(|reader| *reader < at);
+            let alone = |cut: &Cut<'_>| cut.live[at] && cut.members(cut.pass[at]).count() == 1;
+            for other in writer.into_iter().chain(readers) {
+                if alone(&cut) {
+                    cut.join(other, at);
+                }
             }
         }
     }
@@ -132,6 +150,14 @@ impl<'a> Cut<'a> {
             }
         }
         let nodes = self.flow.nodes();
+        let listed = |id: &ValueId| self.flow.kind(*id).image().is_none();
+        let waits = |at: usize| {
+            let mut lists = nodes[at].inputs.iter().filter(|id| listed(id));
+            lists.any(|id| all().any(|maker| nodes[maker].outputs.contains(id)))
+        };
+        if all().any(waits) {
+            return false;
+        }
         let made = || all().flat_map(|at| &nodes[at].outputs);
         all().all(|at| !made().any(|value| reads_planes(&nodes[at], *value)))
     }

@@ -88,8 +88,8 @@ fn sums_along_z_stay_alone_and_numbers_are_waited_for() {
     let nobody = difference(&mut flow, scaled, smooth);
     let passes = partition(&flow, 64);
     let sizes: Vec<usize> = passes.iter().map(|pass| pass.nodes.len()).collect();
-    assert_eq!(sizes, [1, 2, 1, 1]);
-    assert_eq!(passes[1].outputs, [smooth]);
+    assert_eq!(sizes, [1, 3, 1]);
+    assert_eq!(passes[1].outputs, [smooth, totals]);
     assert!(passes.iter().all(|pass| !pass.outputs.contains(&nobody)));
 }
 

@@ -101,17 +101,20 @@ fn add<S: Simd, R: Float + Lane, const C: usize>(
     x: usize,
 ) -> [Reals<S, R>; C] {
     let lanes = Reals::<S, R>::LEN;
-    let at = |k: usize, c: usize| -> Reals<S, R> {
+    // Cut once for all vectors of a tap: the length is known from then on.
+    let at = |k: usize| {
         let (line, dx) = places[k];
-        load(simd, data, starts[line] + dx + x + c * lanes)
+        let part = &data[starts[line] + dx + x..][..C * lanes];
+        move |c: usize| -> Reals<S, R> { load(simd, part, c * lanes) }
     };
     let mut sums: [Reals<S, R>; C];
     match terms {
         Terms::Plain => {
-            sums = vectors(|c| at(0, c));
+            sums = vectors(at(0));
             for k in 1..places.len() {
+                let at = at(k);
                 for (c, sum) in sums.iter_mut().enumerate() {
-                    *sum += at(k, c);
+                    *sum += at(c);
                 }
             }
         }
@@ -119,8 +122,9 @@ fn add<S: Simd, R: Float + Lane, const C: usize>(
             sums = [Reals::<S, R>::splat(simd, R::ZERO); C];
             for (k, &weight) in weights.iter().enumerate() {
                 let weight = Reals::<S, R>::splat(simd, weight);
+                let at = at(k);
                 for (c, sum) in sums.iter_mut().enumerate() {
-                    *sum = weight.mul_add_precise(at(k, c), *sum);
+                    *sum = weight.mul_add_precise(at(c), *sum);
                 }
             }
         }
@@ -128,8 +132,9 @@ fn add<S: Simd, R: Float + Lane, const C: usize>(
             sums = [Reals::<S, R>::splat(simd, R::GREATEST); C];
             for (k, &drop) in drops.iter().enumerate() {
                 let drop = Reals::<S, R>::splat(simd, drop);
+                let at = at(k);
                 for (c, least) in sums.iter_mut().enumerate() {
-                    *least = lesser(*least, at(k, c) + drop);
+                    *least = lesser(*least, at(c) + drop);
                 }
             }
         }

@@ -55,6 +55,11 @@ pub(super) enum Work {
         weights: Weights,
         boundary: Boundary,
     },
+    /// Sums down the columns and then along the rows of these, which are kept nowhere.
+    Plane {
+        weights: [Weights; 2],
+        boundaries: [Boundary; 2],
+    },
     Window {
         axis: Axis,
         fold: Fold,
@@ -62,6 +67,18 @@ pub(super) enum Work {
         boundary: Boundary,
     },
     Map(Box<Map>),
+    /// The rows of a strip are shown to the collector of this number.
+    Gather(usize),
+}
+
+impl Weights {
+    fn reach(&self) -> (i64, i64) {
+        let (before, after) = match self {
+            Self::F32(taps) => (taps.before(), taps.after()),
+            Self::F64(taps) => (taps.before(), taps.after()),
+        };
+        (before as i64, after as i64)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -97,11 +114,15 @@ impl Step {
                 weights,
                 boundary,
             } => {
-                let (before, after) = match weights {
-                    Weights::F32(taps) => (taps.before(), taps.after()),
-                    Weights::F64(taps) => (taps.before(), taps.after()),
-                };
-                (before as i64, after as i64, *boundary)
+                let (before, after) = weights.reach();
+                (before, after, *boundary)
+            }
+            Work::Plane {
+                weights,
+                boundaries,
+            } => {
+                let (before, after) = weights[0].reach();
+                (before, after, boundaries[0])
             }
             Work::Window {
                 axis: Axis::Y,
@@ -113,6 +134,16 @@ impl Step {
         }
     }
 
+    pub(super) fn gathers(&self) -> bool {
+        matches!(self.work, Work::Gather(_))
+    }
+
+    /// Does it want the rows of a strip, whoever else does?
+    pub(super) fn is_end(&self, values: &[ValueInfo]) -> bool {
+        let written = |&value: &usize| matches!(values[value].place, Place::Output(_));
+        self.gathers() || self.to.iter().any(written)
+    }
+
     /// Rows are best made in whole multiples of this many.
     pub(super) fn grain(&self) -> i64 {
         match &self.work {
@@ -121,7 +152,7 @@ impl Step {
                 radius,
                 ..
             } => 2 * *radius as i64 + 1,
-            Work::Copy | Work::Map(_) => 1,
+            Work::Copy | Work::Map(_) | Work::Gather(_) => 1,
             // As many rows as the widest vector has lanes are turned at a time.
             _ => 16,
         }
@@ -139,6 +170,7 @@ pub struct RowGraph {
     pub(super) inputs: usize,
     pub(super) lists: usize,
     pub(super) outputs: usize,
+    pub(super) gathers: usize,
 }
 
 /// A list of numbers in a [`RowGraph`]: computed earlier, given when it runs.
@@ -229,14 +261,14 @@ impl RowGraph {
 
     /// Is it one expression of pixels at the very place, which does not ask where that is?
     pub(super) fn is_local(&self) -> bool {
-        match self.steps.as_slice() {
-            [step] => match &step.work {
+        let mut makers = self.steps.iter().filter(|step| !step.gathers());
+        let maker = makers.next();
+        makers.next().is_none()
+            && maker.is_none_or(|step| match &step.work {
                 Work::Map(map) => map.tape.is_local(),
                 Work::Copy => true,
                 _ => false,
-            },
-            _ => false,
-        }
+            })
     }
 
     /// Is an input read by one expression only, and there at the very place it makes?
@@ -280,6 +312,46 @@ impl RowGraph {
                 skipped[writer] = true;
             }
         }
+        self.leave_out(skipped);
+    }
+
+    /// Sums down columns that nothing reads but sums along rows become one step with these.
+    pub(super) fn pair(&mut self) {
+        let mut skipped = vec![false; self.steps.len()];
+        for at in 0..self.steps.len() {
+            let Work::Taps {
+                axis: Axis::X,
+                weights: along,
+                boundary: beside,
+            } = &self.steps[at].work
+            else {
+                continue;
+            };
+            let between = self.steps[at].from[0];
+            let readers = self.steps.iter().filter(|it| it.from.contains(&between));
+            let Some(maker) = self.values[between].step.filter(|_| readers.count() == 1) else {
+                continue;
+            };
+            let Work::Taps {
+                axis: Axis::Y,
+                weights: down,
+                boundary: below,
+            } = &self.steps[maker].work
+            else {
+                continue;
+            };
+            let work = Work::Plane {
+                weights: [down.clone(), along.clone()],
+                boundaries: [*below, *beside],
+            };
+            let (from, to) = (self.steps[maker].from.clone(), self.steps[at].to.clone());
+            self.steps[at] = Step::new(work, from, to, &self.values);
+            skipped[maker] = true;
+        }
+        self.leave_out(skipped);
+    }
+
+    fn leave_out(&mut self, skipped: Vec<bool>) {
         let mut new = 0;
         let numbers: Vec<usize> = skipped
             .iter()
@@ -300,7 +372,9 @@ impl RowGraph {
 
     /// The step that does nothing but write a value to an output, when it is all that reads it.
     fn writer(&self, value: usize) -> Option<usize> {
-        let mut readers = (0..self.steps.len()).filter(|&at| self.steps[at].from.contains(&value));
+        // Who gathers takes rows wherever they are.
+        let reads = |step: &Step| !step.gathers() && step.from.contains(&value);
+        let mut readers = (0..self.steps.len()).filter(|&at| reads(&self.steps[at]));
         let reader = readers.next().filter(|_| readers.next().is_none())?;
         let step = &self.steps[reader];
         let (from, to) = (&self.values[value], &self.values[step.to[0]]);
@@ -379,6 +453,14 @@ impl RowGraph {
             boundary,
         };
         self.step(work, &[value], dtype, Place::Ring)
+    }
+
+    /// The next to be gathered: every row of this value, once.
+    pub(crate) fn gather(&mut self, value: Value) {
+        let work = Work::Gather(self.gathers);
+        self.gathers += 1;
+        let step = Step::new(work, vec![value.0], Vec::new(), &self.values);
+        self.steps.push(step);
     }
 
     /// The next output: this value, cast to `dtype`.

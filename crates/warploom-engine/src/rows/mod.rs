@@ -17,8 +17,10 @@ use std::sync::{Mutex, PoisonError};
 pub use graph::{Axis, List, Reads, RowGraph, Value, real};
 pub(crate) use map::MOST;
 
+use super::gather::Collector;
 use super::image::{Image, ImageMut};
 use super::lanes::Level;
+use schedule::BATCH;
 use strip::Arena;
 
 /// A [`RowGraph`] that can run, again and again, on images of any extents.
@@ -45,6 +47,7 @@ impl RowGraph {
     /// When some steps wrap around from row to row and others treat the edge otherwise: such steps
     /// cannot share a pass.
     pub fn finish_on(mut self, level: Level) -> RowEngine {
+        self.pair();
         self.shorten();
         assert!(
             !self.wraps() || self.all_wrap(),
@@ -66,6 +69,7 @@ impl RowGraph {
 struct Given<'a> {
     inputs: &'a [Image<'a>],
     lists: &'a [&'a [f64]],
+    collectors: &'a [Collector<'a>],
     /// Inputs that are nowhere but in the memory of an output, each with that output.
     over: &'a [(usize, usize)],
     dims: [usize; 3],
@@ -158,22 +162,29 @@ impl RowEngine {
     /// # Panics
     /// As [`RowEngine::run`], or when a list or a number of one is missing.
     pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
-        self.run_over(inputs, lists, outputs, &[]);
+        self.gather(inputs, lists, outputs, &[], &[]);
     }
 
-    /// The same where some inputs lie in the memory of an output and are not looked at: an expression
-    /// that reads only its own pixel of them. A row is taken from there before it is written.
+    /// The same with collectors of what is gathered, or where some inputs lie in the memory of an output and
+    /// are not looked at: an expression that reads only its own pixel of them. A row is taken from there
+    /// before it is written.
     ///
     /// # Panics
-    /// As [`RowEngine::run_with`], or when there are several expressions or anything else.
-    pub(crate) fn run_over(
+    /// As [`RowEngine::run_with`], or when anything but such expressions is to be done in place.
+    pub(crate) fn gather(
         &self,
         inputs: &[Image<'_>],
         lists: &[&[f64]],
         outputs: Vec<ImageMut<'_>>,
+        collectors: &[Collector<'_>],
         over: &[(usize, usize)],
     ) {
         assert_eq!(lists.len(), self.graph.lists, "lists of numbers");
+        assert_eq!(collectors.len(), self.graph.gathers, "collectors");
+        assert!(
+            over.is_empty() || collectors.is_empty(),
+            "what is gathered may look at an image again"
+        );
         assert!(
             over.iter().all(|(input, _)| self.graph.reads_own(*input)),
             "what is written over may be read at its own place only"
@@ -196,29 +207,30 @@ impl RowEngine {
             let sources: Option<Vec<_>> = sources.collect();
             let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
             if let (Some(sources), Some(targets)) = (sources, targets) {
-                self.start(&sources, lists, targets, over, long);
+                let given = Given {
+                    inputs: &sources,
+                    lists,
+                    collectors,
+                    over,
+                    dims: long,
+                };
+                self.start(given, targets);
                 return;
             }
         }
-        self.start(inputs, lists, outputs, over, dims);
-    }
-
-    fn start(
-        &self,
-        inputs: &[Image<'_>],
-        lists: &[&[f64]],
-        outputs: Vec<ImageMut<'_>>,
-        over: &[(usize, usize)],
-        dims: [usize; 3],
-    ) {
-        let [planes, rows, _] = dims;
-        let strips = Strips::new(planes, rows, self.halo);
         let given = Given {
             inputs,
             lists,
+            collectors,
             over,
             dims,
         };
+        self.start(given, outputs);
+    }
+
+    fn start(&self, given: Given<'_>, outputs: Vec<ImageMut<'_>>) {
+        let [planes, rows, _] = given.dims;
+        let strips = Strips::new(planes, rows, self.halo);
         self.share(given, outputs, strips, 0..strips.count());
     }
 
@@ -230,7 +242,8 @@ impl RowEngine {
     ) -> [usize; 3] {
         assert_eq!(inputs.len(), self.graph.inputs, "inputs");
         assert_eq!(outputs.len(), self.graph.outputs, "outputs");
-        let dims = outputs.first().map_or([0; 3], ImageMut::dims);
+        let source = inputs.first().map_or([0; 3], Image::dims);
+        let dims = outputs.first().map_or(source, ImageMut::dims);
         for value in &self.graph.values {
             let lies = |at: usize| over.iter().find(|(input, _)| *input == at);
             let (is, at) = match value.place {
@@ -258,9 +271,21 @@ impl RowEngine {
             let first = strips.start(these.start);
             let z = first / strips.rows;
             let y = first % strips.rows;
-            let rows = outputs[0].dims()[1];
+            let rows = strips.start(these.end) - first;
+            // What is gathered should still be near, and long rows need not come in numbers.
+            let is_near = self.is_local && self.graph.gathers > 0;
+            let batch = if is_near { 1 } else { BATCH };
             let mut arena = self.take();
-            arena.run(&self.graph, self.level, given, &mut outputs, z, y..y + rows);
+            let strip = y..y + rows;
+            arena.run(
+                &self.graph,
+                self.level,
+                given,
+                &mut outputs,
+                z,
+                strip,
+                batch,
+            );
             self.give(arena);
             return;
         }

@@ -59,11 +59,7 @@ impl RowGraph {
             0..rows
         };
         for (at, step) in self.steps.iter().enumerate().rev() {
-            if step
-                .to
-                .iter()
-                .any(|&v| matches!(self.values[v].place, Place::Output(_)))
-            {
+            if step.is_end(&self.values) {
                 first[at] = first[at].min(strip.start);
                 end[at] = end[at].max(strip.end);
             }
@@ -94,11 +90,7 @@ impl RowGraph {
         } = progress;
         target.copy_from_slice(done);
         for (at, step) in self.steps.iter().enumerate().rev() {
-            if step
-                .to
-                .iter()
-                .any(|&v| matches!(self.values[v].place, Place::Output(_)))
-            {
+            if step.is_end(&self.values) {
                 target[at] = target[at].max(to.min(end[at]));
             }
             if target[at] <= done[at] {
@@ -120,12 +112,12 @@ impl RowGraph {
     }
 
     /// How many rows of each value are in use at once, over the whole strip.
-    pub(super) fn capacities(&self, strip: Range<i64>, rows: i64, kept: &mut [usize]) {
+    pub(super) fn capacities(&self, strip: Range<i64>, rows: i64, batch: i64, kept: &mut [usize]) {
         let mut progress = Progress::default();
         self.begin(strip.clone(), rows, &mut progress);
         let mut to = strip.start;
         while to < strip.end {
-            to = (to + BATCH).min(strip.end);
+            to = (to + batch).min(strip.end);
             self.aim(to, &mut progress);
             for (at, step) in self.steps.iter().enumerate() {
                 let (before, _, _) = step.reach();

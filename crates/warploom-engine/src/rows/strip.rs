@@ -7,6 +7,7 @@ use warploom_core::DType;
 use warploom_flow::Boundary;
 
 use super::super::block::{Block, Rows, RowsMut, stride};
+use super::super::gather::{Collector, Part};
 use super::super::image::{Image, ImageMut, with_image, with_image_mut, with_type};
 use super::super::lanes::{Float, Lane, Level, dispatch};
 use super::super::pixel::{Pixel, cast};
@@ -16,7 +17,7 @@ use super::super::window::{self, Fold};
 use super::Given;
 use super::graph::{Axis, Place, RowGraph, Step, Weights, Work};
 use super::map::{Around, MapMemory, Operand};
-use super::schedule::{BATCH, Progress};
+use super::schedule::Progress;
 
 /// Memory of one strip.
 #[derive(Debug, Default)]
@@ -25,6 +26,7 @@ pub(super) struct Arena {
     progress: Progress,
     kept: Vec<usize>,
     maps: Vec<MapMemory>,
+    parts: Vec<Part>,
     scratch: Scratch,
 }
 
@@ -77,17 +79,23 @@ impl Arena {
         outputs: &mut [ImageMut<'_>],
         z: usize,
         strip: Range<usize>,
+        batch: i64,
     ) {
         let Given {
             inputs,
             lists,
+            collectors,
             over,
             dims,
         } = given;
+        let first = (z * dims[1] + strip.start) * dims[2];
+        self.parts.clear();
+        self.parts
+            .extend(collectors.iter().map(|collector| collector.begin(first)));
         let (rows, strip) = (dims[1] as i64, strip.start as i64..strip.end as i64);
         self.kept.clear();
         self.kept.resize(graph.values.len(), 0);
-        graph.capacities(strip.clone(), rows, &mut self.kept);
+        graph.capacities(strip.clone(), rows, batch, &mut self.kept);
         self.rings.resize_with(graph.values.len(), Ring::default);
         for ((ring, value), &kept) in self.rings.iter_mut().zip(&graph.values).zip(&self.kept) {
             if value.place == Place::Ring {
@@ -117,11 +125,17 @@ impl Arena {
         graph.begin(strip.clone(), rows, &mut self.progress);
         let mut to = strip.start;
         while to < strip.end {
-            to = (to + BATCH).min(strip.end);
+            to = (to + batch).min(strip.end);
             graph.aim(to, &mut self.progress);
             for (at, step) in graph.steps.iter().enumerate() {
                 let rows = self.progress.done[at]..self.progress.target[at];
                 if rows.is_empty() {
+                    continue;
+                }
+                if let Work::Gather(of) = step.work {
+                    let (collector, part) = (&collectors[of], &mut self.parts[of]);
+                    around.gather(graph, step, &self.rings, outputs, rows, collector, part);
+                    self.progress.done[at] = self.progress.target[at];
                     continue;
                 }
                 let cut = step.to.iter().copied().min().unwrap_or(0);
@@ -134,6 +148,9 @@ impl Arena {
                 }
                 self.progress.done[at] = self.progress.target[at];
             }
+        }
+        for (collector, part) in collectors.iter().zip(self.parts.drain(..)) {
+            collector.end(part);
         }
     }
 }
@@ -161,7 +178,7 @@ impl Around<'_, '_> {
     ) {
         let from = step.from[0];
         match &step.work {
-            Work::Map(_) => unreachable!("expressions run by themselves"),
+            Work::Map(_) | Work::Gather(_) => unreachable!("these run by themselves"),
             Work::Copy => self.copy(graph, step, before, after, outputs, rows),
             Work::Taps {
                 axis,
@@ -189,6 +206,29 @@ impl Around<'_, '_> {
                 rows,
                 scratch,
             ),
+            Work::Plane {
+                weights: [Weights::F32(down), Weights::F32(along)],
+                boundaries,
+            } => self.plane(
+                [down, along],
+                *boundaries,
+                &before[from],
+                &mut after[0],
+                rows,
+                scratch,
+            ),
+            Work::Plane {
+                weights: [Weights::F64(down), Weights::F64(along)],
+                boundaries,
+            } => self.plane(
+                [down, along],
+                *boundaries,
+                &before[from],
+                &mut after[0],
+                rows,
+                scratch,
+            ),
+            Work::Plane { .. } => unreachable!("sums of sums are of the same type"),
             Work::Window {
                 axis,
                 fold,
@@ -237,6 +277,33 @@ impl Around<'_, '_> {
             };
             dispatch!(self.level, _simd => cast(input, output));
         }, else ()), else ());
+    }
+
+    /// Shows rows to a collector, from wherever they are.
+    fn gather(
+        &self,
+        graph: &RowGraph,
+        step: &Step,
+        rings: &[Ring],
+        outputs: &mut [ImageMut<'_>],
+        rows: Range<i64>,
+        collector: &Collector<'_>,
+        part: &mut Part,
+    ) {
+        let value = step.from[0];
+        let info = &graph.values[value];
+        let width = self.dims[2];
+        with_type!(info.dtype, T => for y in rows {
+            let row: &[T] = match info.place {
+                Place::Input(at) => row_of(&self.inputs[at], self.z, self.row(y)),
+                Place::Output(at) => row_of_mut(&mut outputs[at], (y - self.top) as usize),
+                Place::Ring => {
+                    let start = rings[value].start(y);
+                    &rings[value].block.as_slice()[start..start + width]
+                }
+            };
+            collector.add(self.level, part, row);
+        }, else ());
     }
 
     /// The row of the image that row `y` shows, when rows wrap around.
@@ -295,9 +362,35 @@ impl Around<'_, '_> {
             Axis::X => {
                 let turn = &mut scratch.turn;
                 dispatch!(self.level, simd =>
-                    taps::along_x(simd, from, taps, &mut to, width, boundary, turn));
+                    taps::across::rows(simd, from, taps, &mut to, width, boundary, turn));
             }
         }
+    }
+
+    fn plane<T: Float>(
+        &self,
+        taps: [&Taps<T>; 2],
+        boundaries: [Boundary; 2],
+        src: &Ring,
+        dst: &mut Ring,
+        rows: Range<i64>,
+        scratch: &mut Scratch,
+    ) {
+        let (above, below) = (taps[0].before() as i64, taps[0].after() as i64);
+        let wanted = rows.start - above..rows.end + below;
+        self.starts(src, wanted, boundaries[0], &mut scratch.from);
+        self.starts(dst, rows, Boundary::Wrap, &mut scratch.to);
+        let from = Rows {
+            data: src.block.as_slice::<T>(),
+            starts: &scratch.from,
+        };
+        let mut to = RowsMut {
+            data: dst.block.as_mut_slice::<T>(),
+            starts: &scratch.to,
+        };
+        let (width, turn) = (self.dims[2], &mut scratch.turn);
+        dispatch!(self.level, simd =>
+            taps::across::plane(simd, from, taps, &mut to, width, boundaries[1], turn));
     }
 
     fn window<T: Lane>(

@@ -58,11 +58,7 @@ fn some<S: Simd, T: Float, const R: usize>(
     let mut x = columns.start;
     while x < columns.end {
         let at = |row: usize| load(simd, src.data, rows[row] + x);
-        let sums: [Reals<S, T>; R] = match taps {
-            Taps::Symmetric(weights) => symmetric(simd, weights, at),
-            Taps::Antisymmetric(weights) => antisymmetric(simd, weights, at),
-            Taps::General { weights, .. } => general(simd, weights, at),
-        };
+        let sums: [Reals<S, T>; R] = sums(simd, taps, at);
         for j in 0..R {
             store(sums[j], dst.data, starts[j] + x);
         }
@@ -71,25 +67,37 @@ fn some<S: Simd, T: Float, const R: usize>(
     R
 }
 
-/// Moves the window of R rows one row up; one load serves all R results.
-macro_rules! slide_up {
-    ($window:ident, $next:expr) => {
-        for j in (1..R).rev() {
-            $window[j] = $window[j - 1];
-        }
-        $window[0] = $next;
+/// Does a block for `k`, `k + 1`, ... up to `R` times with the number of the round as a constant, until
+/// it breaks: which register holds which row is then known, and no register is ever moved.
+macro_rules! rounds {
+    ($round:ident, $body:block) => {
+        rounds!($round, $body, 0 1 2 3 4 5 6 7);
     };
+    ($round:ident, $body:block, $($at:literal)*) => {$(
+        if $at < R {
+            let $round = $at;
+            $body
+        }
+    )*};
 }
 
-/// Moves the window one row down.
-macro_rules! slide_down {
-    ($window:ident, $next:expr) => {
-        for j in 0..R - 1 {
-            $window[j] = $window[j + 1];
-        }
-        $window[R - 1] = $next;
-    };
+/// `R` sums, one below the other; `at` gives the vectors of rows.
+#[inline(always)]
+pub(super) fn sums<S: Simd, T: Float, const R: usize>(
+    simd: S,
+    taps: &Taps<T>,
+    at: impl Fn(usize) -> Reals<S, T>,
+) -> [Reals<S, T>; R] {
+    const { assert!(R <= 8, "as many as there are rounds") };
+    match taps {
+        Taps::Symmetric(weights) => symmetric(simd, weights, at),
+        Taps::Antisymmetric(weights) => antisymmetric(simd, weights, at),
+        Taps::General { weights, .. } => general(simd, weights, at),
+    }
 }
+
+// Row `j` below the first sum's is at place `j` modulo R of a window that goes up by a row each
+// round, and of one that goes down; one load serves all R sums.
 
 #[inline(always)]
 fn symmetric<S: Simd, T: Float, const R: usize>(
@@ -102,13 +110,21 @@ fn symmetric<S: Simd, T: Float, const R: usize>(
     let mut high = low;
     let centre = Reals::<S, T>::splat(simd, weights[0]);
     let mut sums: [Reals<S, T>; R] = vectors(|j| centre * low[j]);
-    for (k, &weight) in weights.iter().enumerate().skip(1) {
-        slide_up!(low, at(radius - k));
-        slide_down!(high, at(radius + k + R - 1));
-        let weight = Reals::<S, T>::splat(simd, weight);
-        for j in 0..R {
-            sums[j] = weight.mul_add_precise(low[j] + high[j], sums[j]);
-        }
+    let mut k = 1;
+    'all: loop {
+        rounds!(round, {
+            if k > radius {
+                break 'all;
+            }
+            low[R - 1 - round] = at(radius - k);
+            high[round] = at(radius + k + R - 1);
+            let weight = Reals::<S, T>::splat(simd, weights[k]);
+            for j in 0..R {
+                let pair = low[(j + R - 1 - round) % R] + high[(j + 1 + round) % R];
+                sums[j] = weight.mul_add_precise(pair, sums[j]);
+            }
+            k += 1;
+        });
     }
     sums
 }
@@ -123,18 +139,25 @@ fn antisymmetric<S: Simd, T: Float, const R: usize>(
     let mut low: [Reals<S, T>; R] = vectors(|j| at(radius + j));
     let mut high = low;
     let mut sums: [Reals<S, T>; R] = [Reals::<S, T>::splat(simd, T::default()); R];
-    for (k, &weight) in (1..).zip(weights) {
-        slide_up!(low, at(radius - k));
-        slide_down!(high, at(radius + k + R - 1));
-        let weight = Reals::<S, T>::splat(simd, weight);
-        for j in 0..R {
-            let difference = high[j] - low[j];
-            sums[j] = if k == 1 {
-                weight * difference
-            } else {
-                weight.mul_add_precise(difference, sums[j])
-            };
-        }
+    let mut k = 1;
+    'all: loop {
+        rounds!(round, {
+            if k > radius {
+                break 'all;
+            }
+            low[R - 1 - round] = at(radius - k);
+            high[round] = at(radius + k + R - 1);
+            let weight = Reals::<S, T>::splat(simd, weights[k - 1]);
+            for j in 0..R {
+                let difference = high[(j + 1 + round) % R] - low[(j + R - 1 - round) % R];
+                sums[j] = if round == 0 && k == 1 {
+                    weight * difference
+                } else {
+                    weight.mul_add_precise(difference, sums[j])
+                };
+            }
+            k += 1;
+        });
     }
     sums
 }
@@ -148,12 +171,19 @@ fn general<S: Simd, T: Float, const R: usize>(
     let mut window: [Reals<S, T>; R] = vectors(&at);
     let first = Reals::<S, T>::splat(simd, weights[0]);
     let mut sums: [Reals<S, T>; R] = vectors(|j| first * window[j]);
-    for (k, &weight) in weights.iter().enumerate().skip(1) {
-        slide_down!(window, at(k + R - 1));
-        let weight = Reals::<S, T>::splat(simd, weight);
-        for j in 0..R {
-            sums[j] = weight.mul_add_precise(window[j], sums[j]);
-        }
+    let mut k = 1;
+    'all: loop {
+        rounds!(round, {
+            if k >= weights.len() {
+                break 'all;
+            }
+            window[round] = at(k + R - 1);
+            let weight = Reals::<S, T>::splat(simd, weights[k]);
+            for j in 0..R {
+                sums[j] = weight.mul_add_precise(window[(j + 1 + round) % R], sums[j]);
+            }
+            k += 1;
+        });
     }
     sums
 }

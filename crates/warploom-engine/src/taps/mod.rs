@@ -1,15 +1,12 @@
 //! Correlation along one axis.
 
+pub(crate) mod across;
 pub(crate) mod column;
 
-use fearless_simd::prelude::*;
-
-use super::block::{Rows, RowsMut};
 use super::depth::DepthEngine;
 use super::image::{Image, ImageMut};
-use super::lanes::{Float, Simd, Vector};
+use super::lanes::Float;
 use super::rows::{Axis, RowGraph};
-use super::turn::{self, Reach, Turn};
 use warploom_flow::Boundary;
 
 /// Weights of a correlation along one axis, and the order in which they are summed.
@@ -119,35 +116,4 @@ pub fn correlate(
     let value = graph.taps(value, axis, taps, boundary);
     graph.output(value, dst.dtype());
     graph.finish().run(&[src], vec![dst]);
-}
-
-/// A correlation along the rows of `src`.
-#[inline(always)]
-pub(crate) fn along_x<S: Simd, T: Float>(
-    simd: S,
-    src: Rows<'_, T>,
-    taps: &Taps<T>,
-    dst: &mut RowsMut<'_, T>,
-    width: usize,
-    boundary: Boundary,
-    turn: &mut Turn,
-) {
-    let reach = Reach {
-        width,
-        before: taps.before(),
-        after: taps.after(),
-        boundary,
-        grain: 1,
-    };
-    turn::pass(
-        simd,
-        src,
-        dst,
-        reach,
-        turn,
-        #[inline(always)]
-        |simd, tile, results, _| {
-            column::correlate(simd, tile, taps, results, Vector::<S, T>::LEN);
-        },
-    );
 }

@@ -23,7 +23,7 @@ pub enum LaunchArg {
 /// A kernel, how many work groups, and its arguments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
-    /// The node of the flow it is of, or one of its launches.
+    /// The node of the flow that it is of.
     pub node: usize,
     /// The kernel.
     pub def: Arc<KernelDef>,

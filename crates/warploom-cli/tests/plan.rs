@@ -180,7 +180,7 @@ fn what_makes_no_sense_is_exit_code_2() {
             "--record",
             "2048x2048:u16",
             "--budget",
-            "1MiB",
+            "500B",
         ],
         &["explain", "WL9999"],
     ] {

@@ -131,56 +131,61 @@ impl Choices {
     }
 }
 
-impl Placing<'_, '_> {
-    /// For every tiled segment of a pipeline, what `of` finds; with its graph and face.
-    fn tilers<R>(
-        &self,
-        segments: &[Vec<Segment>],
-        of: impl Fn(&Tiler<'_, '_>) -> R,
-    ) -> Option<Vec<(usize, FaceAt, R)>> {
-        let mut all = Vec::new();
-        for (graph, segments) in segments.iter().enumerate() {
-            for segment in segments.iter().filter(|segment| segment.face.tiled) {
-                let info = info(self.world, segment.face);
-                let machine = speed(info, self.options).0.machine;
-                let tiler = Tiler::new(&self.graphs[graph], segment, info, machine)?;
-                all.push((graph, segment.face, of(&tiler)));
-            }
-        }
-        Some(all)
-    }
+/// Who cuts the images of each tiled segment of a pipeline.
+pub(crate) struct Tilers<'a, 'p> {
+    /// With the graph and the face of each.
+    all: Vec<(usize, FaceAt, Tiler<'a, 'p>)>,
+    graphs: usize,
+}
 
+impl Tilers<'_, '_> {
     /// For each segment the largest tile that fits into `room` by itself: quickly found, and nearly
     /// always all there is to find.
-    pub(crate) fn quick_tiles(
-        &self,
-        segments: &[Vec<Segment>],
-        room: u64,
-    ) -> Option<Vec<Vec<Tiling>>> {
-        let mut chosen = vec![Vec::new(); segments.len()];
-        for (graph, _, tiling) in self.tilers(segments, |tiler| tiler.largest(room))? {
-            chosen[graph].push(tiling?);
+    pub(crate) fn quick(&self, room: u64) -> Option<Vec<Vec<Tiling>>> {
+        let mut chosen = vec![Vec::new(); self.graphs];
+        for (graph, _, tiler) in &self.all {
+            chosen[*graph].push(tiler.largest(room)?);
         }
         Some(chosen)
     }
 
     /// All ways to cut every segment that could be of use where `room` bytes may be taken; `None` when
     /// there is none for some segment.
-    pub(crate) fn choices(&self, segments: &[Vec<Segment>], room: u64) -> Option<Choices> {
-        let graphs = segments.len();
-        let smallest = self.tilers(segments, |tiler| tiler.smallest())?.into_iter();
-        let smallest = smallest.map(|(graph, face, tiling)| Some((graph, face, vec![tiling?])));
+    pub(crate) fn choices(&self, room: u64) -> Option<Choices> {
+        let graphs = self.graphs;
+        let smallest = self.all.iter();
+        let smallest = smallest
+            .map(|(graph, face, tiler)| Some((*graph, *face, vec![tiler.smallest()?])));
         let smallest = Choices {
             all: smallest.collect::<Option<Vec<_>>>()?,
             graphs,
         };
         // What takes more than the smallest of all together is neither the least nor within the room.
-        let together: u64 = smallest
-            .least_picks()?
-            .values()
-            .map(|pick| pick.total)
-            .sum();
-        let all = self.tilers(segments, |tiler| tiler.all(room.max(together)))?;
-        Some(Choices { all, graphs })
+        let least = smallest.least_picks()?;
+        let together: u64 = least.values().map(|pick| pick.total).sum();
+        let room = room.max(together);
+        let all = self.all.iter();
+        let all = all.map(|(graph, face, tiler)| (*graph, *face, tiler.all(room)));
+        Some(Choices {
+            all: all.collect(),
+            graphs,
+        })
+    }
+}
+
+impl<'p> Placing<'_, 'p> {
+    /// Whoever cuts the images of tiled segments; `None` when one cannot be cut.
+    pub(crate) fn tilers<'a>(&'a self, segments: &'a [Vec<Segment>]) -> Option<Tilers<'a, 'p>> {
+        let mut all = Vec::new();
+        for (graph, segments) in segments.iter().enumerate() {
+            for segment in segments.iter().filter(|segment| segment.face.tiled) {
+                let info = info(self.world, segment.face);
+                let machine = speed(info, self.options).0.machine;
+                let tiler = Tiler::new(&self.graphs[graph], segment, info, machine)?;
+                all.push((graph, segment.face, tiler));
+            }
+        }
+        let graphs = segments.len();
+        Some(Tilers { all, graphs })
     }
 }

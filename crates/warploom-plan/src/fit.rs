@@ -111,11 +111,13 @@ impl Placing<'_, '_> {
             .iter()
             .any(|face| info(self.world, *face).local_kind() != Some(HOST));
         let straight = is_straight(draft.faces.len(), &draft.pools, &draft.variants);
-        let mut depth = asked.unwrap_or_else(|| match straight {
-            true => slots_that_pay(!device, stage_seconds(&draft.variants)),
+        let paying = if straight {
+            slots_that_pay(!device, stage_seconds(&draft.variants))
+        } else {
             // One unit after the other goes back and forth.
-            false => 1,
-        });
+            1
+        };
+        let mut depth = asked.unwrap_or(paying);
         // Faces of one card share its memory.
         let mut cards: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let beside = draft.pools.iter().any(|pool| pool.tiles);

@@ -130,11 +130,12 @@ impl Placing<'_, '_> {
             fitted.ok().map(tried)
         };
         let here = room(face.card);
-        if let Some(fits) = self.quick_tiles(&segments, here).as_ref().and_then(fitting) {
+        let no_tile = || never("no tiles: no tile is small enough for the device");
+        let tilers = self.tilers(&segments).ok_or_else(no_tile)?;
+        if let Some(fits) = tilers.quick(here).as_ref().and_then(fitting) {
             return Ok(fits);
         }
-        let no_tile = || never("no tiles: no tile is small enough for the device");
-        let choices = self.choices(&segments, here).ok_or_else(no_tile)?;
+        let choices = tilers.choices(here).ok_or_else(no_tile)?;
         let least = choices.least().ok_or_else(no_tile)?;
         let least = draft(&least).map_err(|_| no_tile())?;
         let fitted = self.fitted(card, least.clone(), None);

@@ -6,11 +6,12 @@
 //! device gives the processor's bits, so the result is that of the untiled pipeline, bit for bit;
 //! where a device or the pipeline is not strict, the plan says so.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_core::{BackendId, Caps, DeviceInfo};
 use warploom_kernels::Dims;
-use warploom_kernels::flow::ValueKind;
+use warploom_kernels::flow::{ValueId, ValueKind};
 use warploom_kernels::fuse::{Halo, Machine, halo};
 use warploom_kernels::program::Program;
 
@@ -164,6 +165,12 @@ pub(crate) struct Tiler<'a, 'p> {
     dims: Dims,
     /// Bytes of one pixel of every image.
     pixel: u64,
+    /// Bytes that go up: of one pixel of every image that is read, and of all numbers.
+    up: (u64, u64),
+    /// Bytes of one pixel of every image that is given.
+    down: u64,
+    /// What was found of tiles that read so much.
+    compiled: RefCell<BTreeMap<Dims, Option<Tiling>>>,
 }
 
 impl<'a, 'p> Tiler<'a, 'p> {
@@ -179,12 +186,22 @@ impl<'a, 'p> Tiler<'a, 'p> {
         let kinds: BTreeMap<Ref, ValueKind> =
             reads.zip(segment.read_kinds.iter().copied()).collect();
         let flow = lowered(graph, &segment.ops, &wanted, &kinds, None)?.flow;
-        let images = flow.inputs().iter().chain(flow.outputs());
-        let images = images.filter_map(|id| flow.kind(*id).image());
+        let pixel = |ids: &[ValueId]| -> u64 {
+            let images = ids.iter().filter_map(|id| flow.kind(*id).image());
+            images.map(|image| image.dtype.bytes()).sum()
+        };
+        let (read, down) = (pixel(flow.inputs()), pixel(flow.outputs()));
+        let lists = flow.inputs().iter().map(|id| flow.kind(*id));
+        let lists = lists.filter(|kind| kind.image().is_none());
+        // Every tile gets all numbers.
+        let numbers: u64 = lists.map(|list| list.bytes()).sum();
         Some(Self {
             halo: halo(&flow)?,
             dims: flow.kind(*flow.outputs().first()?).dims(),
-            pixel: images.map(|image| image.dtype.bytes()).sum(),
+            pixel: read + down,
+            up: (read, numbers),
+            down,
+            compiled: RefCell::default(),
             graph,
             segment,
             info,
@@ -225,43 +242,55 @@ impl<'a, 'p> Tiler<'a, 'p> {
     fn with(&self, extents: Dims) -> Option<Tiling> {
         let cuts = self.cuts(extents);
         // The largest of each extent: what surrounds a tile at an edge is less.
-        let most = Some(cuts.map(|cut| cut.most));
+        let most = cuts.map(|cut| cut.most);
+        // Where much surrounds a tile, many extents read the same.
+        let known = self.compiled.borrow().get(&most).cloned();
+        let one = known.unwrap_or_else(|| {
+            let one = self.compile(most);
+            self.compiled.borrow_mut().insert(most, one.clone());
+            one
+        })?;
+        let read = cuts.iter().map(|cut| cut.read).product::<u64>();
+        let count = cuts.iter().map(|cut| cut.count).product::<u64>();
+        let pixels = self.dims.iter().product::<u64>();
+        let (pixel, numbers) = self.up;
+        let copied = (read * pixel + count * numbers, pixels * self.down);
+        let sizes = cuts.iter().map(|cut| cut.sizes).product::<u64>();
+        Some(Tiling {
+            extents,
+            count,
+            loaded: one.loaded * sizes,
+            copied,
+            ..one
+        })
+    }
+
+    /// A tile that reads so much, as if it were the only one.
+    fn compile(&self, most: Dims) -> Option<Tiling> {
         let tile = lowered(
             self.graph,
             &self.segment.ops,
             &self.wanted,
             &self.kinds,
-            most,
+            Some(most),
         )?;
         let program = Program::new(&tile.flow, self.info);
         let explanation = program.explanation();
         let inputs = tile.flow.inputs().iter();
-        let reads: Vec<u64> = inputs.map(|id| tile.flow.kind(*id).bytes()).collect();
-        let gives: Vec<u64> = tile.gives.iter().map(|(_, kind)| kind.bytes()).collect();
-        let read = cuts.iter().map(|cut| cut.read).product::<u64>();
-        let count = cuts.iter().map(|cut| cut.count).product::<u64>();
-        let inputs = tile.flow.inputs().iter();
-        let up = inputs.map(|id| match tile.flow.kind(*id) {
-            ValueKind::Image(image) => read * image.dtype.bytes(),
-            // Every tile gets all numbers.
-            list @ ValueKind::List { .. } => count * list.bytes(),
-        });
-        let down = tile.gives.iter().map(|(_, kind)| kind.dtype().bytes());
-        let pixels = self.dims.iter().product::<u64>();
         let tiling = Tiling {
-            extents,
+            extents: most,
             halo: self.halo,
-            count,
+            count: 1,
+            reads: inputs.map(|id| tile.flow.kind(*id).bytes()).collect(),
+            gives: tile.gives.iter().map(|(_, kind)| kind.bytes()).collect(),
             scratch: program.workspace(),
-            loaded: program.loaded_bytes() * cuts.iter().map(|cut| cut.sizes).product::<u64>(),
+            loaded: program.loaded_bytes(),
             detours: detours(&program),
             fused: notes(&program),
             passes: u32::try_from(program.steps().len()).unwrap_or(u32::MAX),
             seconds: explanation.seconds(&self.machine),
             traffic: explanation.bytes(),
-            copied: (up.sum(), pixels * down.sum::<u64>()),
-            reads,
-            gives,
+            copied: (0, 0),
         };
         let limit = self.info.limits.max_binding;
         let bound = tiling.values().all(|bytes| bytes <= limit);

@@ -302,8 +302,8 @@ impl Holes<'_> {
             }
         }
         let mut passes = Vec::new();
-        for at in 0..self.joints.len() {
-            match core_of[at] {
+        for (at, core) in core_of.into_iter().enumerate() {
+            match core {
                 Some(core) => passes.push(self.joined(core)),
                 None if self.taken[at] || self.joints[at].after.is_some() => {}
                 None if self.joints[at].before.is_some() => passes.push(self.joined(at)),

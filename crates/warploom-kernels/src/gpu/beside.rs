@@ -54,20 +54,17 @@ fn beside(one: &Launch, two: &Launch) -> Option<Launch> {
     let mut shift = Shift::of(&def);
     for (decl, arg) in two.def.buffers.iter().zip(&two.args) {
         let there = buffers.iter().position(|other| other == arg);
-        let at = match there {
-            Some(at) => {
-                let other = &def.buffers[at];
-                let reads = other.access == Access::Read && decl.access == Access::Read;
-                if !reads || other.atomic || decl.atomic || other.dtype != decl.dtype {
-                    return None;
-                }
-                at
+        let at = if let Some(at) = there {
+            let other = &def.buffers[at];
+            let reads = other.access == Access::Read && decl.access == Access::Read;
+            if !reads || other.atomic || decl.atomic || other.dtype != decl.dtype {
+                return None;
             }
-            None => {
-                buffers.push(*arg);
-                def.buffers.push(decl.clone());
-                buffers.len() - 1
-            }
+            at
+        } else {
+            buffers.push(*arg);
+            def.buffers.push(decl.clone());
+            buffers.len() - 1
         };
         shift.buffers.push(u32::try_from(at).ok()?);
     }
@@ -75,16 +72,13 @@ fn beside(one: &Launch, two: &Launch) -> Option<Launch> {
     let mut free: Vec<bool> = def.arrays.iter().map(is_own).collect();
     for array in &two.def.arrays {
         let mut old = free.iter().zip(&def.arrays);
-        let at = match old.position(|(free, other)| *free && other == array) {
-            Some(at) => {
-                free[at] = false;
-                at
-            }
-            None => {
-                def.arrays.push(array.clone());
-                free.push(false);
-                def.arrays.len() - 1
-            }
+        let at = if let Some(at) = old.position(|(free, other)| *free && other == array) {
+            free[at] = false;
+            at
+        } else {
+            def.arrays.push(array.clone());
+            free.push(false);
+            def.arrays.len() - 1
         };
         shift.arrays.push(u32::try_from(at).ok()?);
     }

@@ -141,6 +141,8 @@ pub(super) struct Around<'a, 'b> {
     pub(super) dims: [usize; 3],
     pub(super) z: usize,
     pub(super) top: i64,
+    /// Which outputs may go past the caches.
+    pub(super) past: &'a [bool],
 }
 
 /// Rows a map reads without asking for memory.
@@ -175,6 +177,13 @@ impl Map {
             line.holds = Held::Nothing;
         }
         places.resize(self.lines.len(), 0);
+        let past = step
+            .to
+            .iter()
+            .all(|&value| match graph.values[value].place {
+                Place::Output(at) => around.past[at],
+                _ => false,
+            });
         for y in rows {
             let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
             let row = |read: usize| -> (DType, Held, &[u8]) {
@@ -251,7 +260,8 @@ impl Map {
                 }
             }
             let outs = &mut outs[..step.to.len()];
-            self.tape.run(around.level, slots, ins, outs, place, width);
+            self.tape
+                .run(around.level, slots, ins, outs, place, width, past);
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct RowEngine {
     halo: usize,
     /// Every pixel is made of those at its own place, wherever that is: rows may be any length.
     is_local: bool,
+    /// Outputs that nobody reads soon.
+    last: Vec<bool>,
     /// Memory of strips that are not running; the next call takes it from here.
     arenas: Mutex<Vec<Arena>>,
 }
@@ -59,10 +61,14 @@ impl RowGraph {
             graph: self,
             level,
             halo,
+            last: Vec::new(),
             arenas: Mutex::default(),
         }
     }
 }
+
+/// As many as a pass has of something, most often: no memory is asked for.
+pub(crate) type Few<T> = smallvec::SmallVec<[T; 12]>;
 
 /// What a run is given.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +76,8 @@ struct Given<'a> {
     inputs: &'a [Image<'a>],
     lists: &'a [&'a [f64]],
     collectors: &'a [Collector<'a>],
+    /// Which outputs go past the caches.
+    past: &'a [bool],
 }
 
 /// A part of a plane.
@@ -144,7 +152,17 @@ fn long_rows([planes, rows, width]: [usize; 3]) -> [usize; 3] {
     }
 }
 
+/// Bytes that a pass moves from which on no cache near a processor holds them all.
+const LARGE: usize = 8 << 20;
+
 impl RowEngine {
+    /// Says of every output, in order, whether nobody reads it soon: large ones then go past the
+    /// caches, which would fetch every line that they are about to overwrite.
+    #[must_use]
+    pub fn with_last(self, last: Vec<bool>) -> Self {
+        Self { last, ..self }
+    }
+
     /// Computes every output from the inputs, on the threads of the pool it is called in.
     ///
     /// # Panics
@@ -159,7 +177,7 @@ impl RowEngine {
     /// # Panics
     /// As [`RowEngine::run`], or when a list or a number of one is missing.
     pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
-        self.gather(inputs, lists, outputs, &[]);
+        self.gather(inputs, lists, outputs.into(), &[]);
     }
 
     /// The same with collectors of what is gathered.
@@ -167,7 +185,7 @@ impl RowEngine {
         &self,
         inputs: &[Image<'_>],
         lists: &[&[f64]],
-        outputs: Vec<ImageMut<'_>>,
+        outputs: Few<ImageMut<'_>>,
         collectors: &[Collector<'_>],
     ) {
         assert_eq!(lists.len(), self.graph.lists, "lists of numbers");
@@ -176,16 +194,21 @@ impl RowEngine {
         if dims.contains(&0) {
             return;
         }
+        let past: Few<bool> = (0..outputs.len())
+            .map(|at| self.goes_past(inputs, &outputs, at))
+            .collect();
+        let past = &past;
         let long = long_rows(dims);
         let mut outputs = outputs;
         if self.is_local && long != dims {
-            let sources: Option<Vec<_>> = inputs.iter().map(|i| i.regrouped(long)).collect();
-            let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
+            let sources: Option<Few<_>> = inputs.iter().map(|i| i.regrouped(long)).collect();
+            let targets: Option<Few<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
             if let (Some(sources), Some(targets)) = (sources, targets) {
                 let given = Given {
                     inputs: &sources,
                     lists,
                     collectors,
+                    past,
                 };
                 self.start(given, targets, long);
                 return;
@@ -195,11 +218,26 @@ impl RowEngine {
             inputs,
             lists,
             collectors,
+            past,
         };
         self.start(given, outputs, dims);
     }
 
-    fn start(&self, given: Given<'_>, outputs: Vec<ImageMut<'_>>, [planes, rows, _]: [usize; 3]) {
+    /// Is an output one that nobody reads soon, of a pass too large to leave it in a cache?
+    fn goes_past(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>], at: usize) -> bool {
+        let pixels = |dims: [usize; 3]| dims.iter().product::<usize>();
+        let read = inputs
+            .iter()
+            .map(|image| pixels(image.dims()) * image.dtype().bytes() as usize);
+        let written = outputs
+            .iter()
+            .map(|image| pixels(image.dims()) * image.dtype().bytes() as usize);
+        let all: usize = read.chain(written).sum();
+        // Who gathers reads rows where they were written.
+        self.last.get(at) == Some(&true) && self.graph.gathers == 0 && all >= LARGE
+    }
+
+    fn start(&self, given: Given<'_>, outputs: Few<ImageMut<'_>>, [planes, rows, _]: [usize; 3]) {
         let strips = Strips::new(planes, rows, self.halo);
         self.share(given, outputs, strips, 0..strips.count());
     }
@@ -223,7 +261,7 @@ impl RowEngine {
     fn share(
         &self,
         given: Given<'_>,
-        mut outputs: Vec<ImageMut<'_>>,
+        mut outputs: Few<ImageMut<'_>>,
         strips: Strips,
         these: Range<usize>,
     ) {
@@ -251,7 +289,7 @@ impl RowEngine {
         }
         let middle = strips.middle(&these);
         let rows = strips.start(middle) - strips.start(these.start);
-        let (first, rest): (Vec<_>, Vec<_>) = outputs
+        let (first, rest): (Few<_>, Few<_>) = outputs
             .into_iter()
             .map(|output| output.split_rows(rows))
             .unzip();

@@ -27,6 +27,7 @@ mod fused;
 mod objects;
 mod places;
 mod reference;
+mod request;
 mod rig;
 mod routes;
 mod spots;

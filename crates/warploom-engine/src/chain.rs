@@ -8,7 +8,7 @@ use warploom_core::DType;
 use super::dispatch::{image, image_mut, weights};
 use super::gather::{Collector, Gather, Idle};
 use super::pass::Pass;
-use super::rows::{Axis, Reads, RowEngine, RowGraph, Value};
+use super::rows::{Axis, Few, Reads, RowEngine, RowGraph, Value};
 use super::window::Fold;
 use super::{Image, ImageMut, View};
 use warploom_flow::expr::Datum;
@@ -92,7 +92,9 @@ impl Chain {
             }
         }
         let images = |id: &&ValueId| flow.kind(**id).image().is_some();
+        let mut last = Vec::new();
         for id in pass.outputs.iter().filter(images) {
+            last.push(flow.readers(*id).all(|at| pass.nodes.contains(&at)));
             let Some(Reads::Image(value)) = reads[*id as usize] else {
                 return None;
             };
@@ -126,7 +128,7 @@ impl Chain {
             sources,
             outputs: pass.outputs.clone(),
             ends: ends?,
-            engine: graph.finish(),
+            engine: graph.finish().with_last(last),
         })
     }
 
@@ -142,9 +144,9 @@ impl Chain {
         outputs: &mut [&mut [u8]],
         over: &[(usize, usize)],
     ) {
-        let mut images: Vec<Image<'_>> = Vec::with_capacity(inputs.len());
-        let mut lists: Vec<&[f64]> = Vec::new();
-        let mut lies: Vec<(usize, usize)> = Vec::with_capacity(over.len());
+        let mut images: Few<Image<'_>> = Few::new();
+        let mut lists: Few<&[f64]> = Few::new();
+        let mut lies: Few<(usize, usize)> = Few::new();
         for (at, ((id, is_image), bytes)) in self.sources.iter().zip(inputs).enumerate() {
             let kind = flow.kind(*id);
             if let Some((_, output)) = over.iter().find(|(input, _)| *input == at) {
@@ -160,16 +162,16 @@ impl Chain {
             let list = end.list.map(|at| lists[at]);
             Collector::new(&end.gather, end.dtype, list, &end.idle)
         });
-        let collectors: Vec<Collector<'_>> = collectors.collect();
+        let collectors: Few<Collector<'_>> = collectors.collect();
         let kinds = || self.outputs.iter().map(|id| flow.kind(*id));
-        let targets: Vec<ImageMut<'_>> = kinds()
+        let targets: Few<ImageMut<'_>> = kinds()
             .zip(&mut *outputs)
             .filter(|(kind, _)| kind.image().is_some())
             .map(|(kind, bytes)| image_mut(&kind, bytes))
             .collect();
         self.engine
             .gather(&images, &lists, targets, &collectors, &lies);
-        for (end, collector) in self.ends.iter().zip(collectors) {
+        for (end, collector) in self.ends.iter().zip(&collectors) {
             // Taken out, so that an output can be read while another is written.
             let target = std::mem::take(&mut outputs[end.output]);
             let again = end.again.map(|again| match again {

@@ -4,6 +4,7 @@ use super::chain::Chain;
 use super::dispatch::{self, image, image_mut};
 use super::footprint::Around;
 use super::pass::Pass;
+use super::rows::Few;
 use super::totals::Wanted;
 use super::whole;
 use warploom_flow::flow::{Flow, Prim};
@@ -76,7 +77,7 @@ impl Engine {
                 whole::some_totals(source, target, *wanted);
             }
             Work::Node { at, inputs: places } => {
-                let inputs: Vec<&[u8]> = places.iter().map(|place| inputs[*place]).collect();
+                let inputs: Few<&[u8]> = places.iter().map(|place| inputs[*place]).collect();
                 dispatch::run(flow, &flow.nodes()[*at], &inputs, outputs);
             }
         }

@@ -153,9 +153,9 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
             for axis in 1..3 {
                 for i in 0..CHUNK {
                     let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
-                    let low = at as i32;
+                    let (low, part) = parted(at);
                     lows[axis][i] = low;
-                    parts[axis][i] = T::Real::from_f64(at - f64::from(low));
+                    parts[axis][i] = T::Real::from_f64(part);
                 }
             }
             // Two pixels side by side are fetched as one.
@@ -183,10 +183,10 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
                 let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
                 let is_inside = at >= 0.0 && at <= last;
                 let at = if is_inside { at } else { 0.0 };
-                let low = at as i32;
+                let (low, part) = parted(at);
                 inside[i] &= is_inside;
                 lows[axis][i] = low;
-                parts[axis][i] = T::Real::from_f64(at - f64::from(low));
+                parts[axis][i] = T::Real::from_f64(part);
             }
         }
         let planes = if nz == 1 { 1 } else { 2 };
@@ -221,6 +221,17 @@ fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: 
             *to = if inside[i] { value } else { T::Real::ZERO };
         }
     }
+}
+
+/// The whole number that a place below 2^31 has, which is not negative, and what it has beyond that.
+#[inline(always)]
+fn parted(at: f64) -> (i32, f64) {
+    // From here on `f64` has whole numbers only, and the last bits of one are the number. A cast
+    // saturates, which is no vector code.
+    const WHOLE: f64 = 4_503_599_627_370_496.0;
+    let near = (at + WHOLE) - WHOLE;
+    let low = if near > at { near - 1.0 } else { near };
+    ((low + WHOLE).to_bits() as i32, at - low)
 }
 
 /// Do these pixels of a plane all lie between four of the image? Places go one way along every
@@ -355,6 +366,28 @@ mod tests {
     }
 
     #[test]
+    fn places_are_parted_as_casts_part_them() {
+        let near = [
+            0.0,
+            -0.0,
+            0.5,
+            0.999_999_999,
+            1.0,
+            1.5,
+            2.5,
+            7.0,
+            2_047.25,
+            2_147_483_646.75,
+        ];
+        let more = (0..1000).map(|i| f64::from(i) * 0.123_456_789);
+        for at in near.into_iter().chain(more) {
+            let (low, part) = parted(at);
+            assert_eq!(low, at as i32, "{at}");
+            assert_eq!(part.to_bits(), (at - f64::from(low)).to_bits(), "{at}");
+        }
+    }
+
+    #[test]
     fn quarter_turns_are_exact() {
         let data: Vec<u8> = (1..=9).collect();
         let mut out = [9.0_f32; 9];
@@ -363,6 +396,34 @@ mod tests {
         affine_linear(view, &affine, ViewMut::packed(&mut out, [1, 3, 3]));
         // As numpy.rot90.
         assert_eq!(out, [3.0, 6.0, 9.0, 2.0, 5.0, 8.0, 1.0, 4.0, 7.0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn sizes_are_changed_pixel_by_pixel(
+            to in [1_usize..4, 1_usize..7, 1_usize..40],
+            factor in [1_usize..3, 1_usize..4, 1_usize..6],
+            more in [0_usize..2, 0_usize..2, 0_usize..3],
+        ) {
+            let from = [0, 1, 2].map(|axis| to[axis] * factor[axis] + more[axis]);
+            let data: Vec<i16> = (0..from.iter().product()).map(|i: usize| (i * 7919 % 401) as i16 - 200).collect();
+            let image = View::packed(&data, from);
+            let count = to.iter().product();
+            let (mut linear, mut nearest) = (vec![9.0_f32; count], vec![9_i16; count]);
+            resize_linear(image, ViewMut::packed(&mut linear, to));
+            resize_nearest(image, ViewMut::packed(&mut nearest, to));
+            for i in 0..count {
+                let at = [i / (to[1] * to[2]), i / to[2] % to[1], i % to[2]];
+                let [z, y, x] = [0, 1, 2].map(|axis| {
+                    let place = (at[axis] as f64 + 0.5) * from[axis] as f64 / to[axis] as f64 - 0.5;
+                    Between::<f32>::clamped(place, from[axis])
+                });
+                let wanted = Lines::new(image, z, y).value(x);
+                proptest::prop_assert_eq!(linear[i].to_bits(), wanted.to_bits());
+                let [z, y, x] = [0, 1, 2].map(|axis| (2 * at[axis] + 1) * from[axis] / (2 * to[axis]));
+                proptest::prop_assert_eq!(nearest[i], image.row(z, y)[x]);
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! A pass keeps its memory: what a call after the first ones allocates is book-keeping, and as much
 //! for a large image as for a small one.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
 
 use warploom_core::DType;
 use warploom_engine::rows::{Axis, RowGraph};
@@ -10,34 +9,6 @@ use warploom_engine::taps::Taps;
 use warploom_engine::window::Fold;
 use warploom_engine::{Image, ImageMut, View, ViewMut};
 use warploom_flow::Boundary;
-
-/// Counts the bytes that are allocated, on whatever thread.
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::SeqCst);
-        // SAFETY: the caller's promises are the system allocator's demands.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        BYTES.fetch_add(size, Ordering::SeqCst);
-        // SAFETY: as above.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What a call allocates at least, once a chain of sums, windows and casts has run a few times.
 fn allocated(dims: [usize; 3], pool: &rayon::ThreadPool) -> usize {
@@ -54,11 +25,11 @@ fn allocated(dims: [usize; 3], pool: &rayon::ThreadPool) -> usize {
     let from: Vec<u16> = (0..977).cycle().take(count).collect();
     let mut to = vec![0.0_f32; count];
     let mut call = || {
-        let before = BYTES.load(Ordering::SeqCst);
+        let before = counting::bytes();
         let target = ImageMut::F32(ViewMut::packed(&mut to, dims));
         let source = Image::U16(View::packed(&from, dims));
         pool.install(|| engine.run(&[source], vec![target]));
-        BYTES.load(Ordering::SeqCst) - before
+        counting::bytes() - before
     };
     // A thread that comes late takes memory of its own then.
     let warm = (0..20).map(|_| call()).max();

@@ -57,6 +57,9 @@ pub(crate) const VCVTDQ2PS: Code = code(0, 1, 0x5b);
 pub(crate) const VCVTTPS2DQ: Code = code(2, 1, 0x5b);
 pub(crate) const VMOVUPS: Code = code(0, 1, 0x10);
 pub(crate) const VMOVUPS_STORE: Code = code(0, 1, 0x11);
+// Past the caches.
+pub(crate) const VMOVNTPS: Code = code(0, 1, 0x2b);
+pub(crate) const VMOVNTDQ: Code = code(1, 1, 0xe7);
 pub(crate) const VPMOVZXBD: Code = code(1, 2, 0x31);
 pub(crate) const VPMOVZXWD: Code = code(1, 2, 0x33);
 pub(crate) const VPMOVSXWD: Code = code(1, 2, 0x23);

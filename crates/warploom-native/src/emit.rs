@@ -61,16 +61,17 @@ pub(crate) const NOT_A_NUMBER: u8 = 3;
 pub(crate) const NE: u8 = 4;
 const GE: u8 = 13;
 
-/// The bytes of a routine, and of the memory it needs.
+/// The bytes of a routine, and of the memory it needs. Its results go `past` the caches or into them.
 pub(crate) fn emit(
     code: &[Ins],
     width: Width,
     numbers: u16,
     rows: usize,
     outs: usize,
+    past: bool,
 ) -> (Vec<u8>, usize) {
     // Once to see how many registers are left, and again with numbers in them.
-    let alone = write(code, width, numbers, rows, outs, Vec::new());
+    let alone = write(code, width, numbers, rows, outs, past, Vec::new());
     let mut uses = vec![(0_u32, 0_u16); usize::from(numbers)];
     for ins in code {
         for value in ins.operands() {
@@ -86,7 +87,7 @@ pub(crate) fn emit(
     let made = if resident.is_empty() {
         alone
     } else {
-        write(code, width, numbers, rows, outs, resident)
+        write(code, width, numbers, rows, outs, past, resident)
     };
     let memory = made.memory() as usize;
     (made.bytes.all, memory)
@@ -98,11 +99,13 @@ fn write(
     numbers: u16,
     rows: usize,
     outs: usize,
+    past: bool,
     resident: Vec<u16>,
 ) -> Registers<'_> {
     let mut maker = Maker {
         at: Registers::new(code, width, number_at(numbers), rows, resident),
         width,
+        past,
     };
     maker.at.load_bases(rows + outs);
     maker.at.load_residents();
@@ -114,18 +117,28 @@ fn write(
             maker.at.end(at);
         }
     }
-    maker.at.bytes.finish(start, width.lanes() as u8);
+    maker.at.bytes.finish(start, width.lanes() as u8, past);
     maker.at
 }
 
 pub(crate) struct Maker<'a> {
     pub(crate) at: Registers<'a>,
     width: Width,
+    past: bool,
 }
 
 impl Maker<'_> {
     pub(crate) fn is_512(&self) -> bool {
         self.width == Width::Bits512
+    }
+
+    /// How a whole vector is written.
+    fn store(&self) -> Code {
+        if self.past {
+            codes::VMOVNTPS
+        } else {
+            codes::VMOVUPS_STORE
+        }
     }
 
     pub(crate) fn op(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
@@ -175,7 +188,7 @@ impl Maker<'_> {
             Ins::PutDoubles { out, half, value } => {
                 let from = self.at.in_register(value);
                 let to = self.at.half_output(out, half);
-                self.op(codes::VMOVUPS_STORE, from, 0, to);
+                self.op(self.store(), from, 0, to);
                 self.at.read(at);
             }
         }
@@ -442,7 +455,15 @@ impl Maker<'_> {
         let to = self.at.output(out, element);
         let [first, second] = [0, 1].map(|which| self.at.spare(which));
         match element {
-            Element::Word => self.op(codes::VMOVUPS_STORE, from, 0, to),
+            Element::Word => self.op(self.store(), from, 0, to),
+            _ if self.is_512() && self.past => {
+                let (code, length) = match element {
+                    Element::U8 => (codes::VPMOVDB, 16),
+                    _ => (codes::VPMOVDW, 32),
+                };
+                self.op(code, from, 0, Place::Reg(first));
+                self.at.bytes.evex(codes::VMOVNTDQ, first, 0, to, length);
+            }
             Element::U8 if self.is_512() => self.op(codes::VPMOVDB, from, 0, to),
             _ if self.is_512() => self.op(codes::VPMOVDW, from, 0, to),
             _ => {
@@ -455,6 +476,8 @@ impl Maker<'_> {
                 if element == Element::U8 {
                     bytes.vex(codes::VPACKUSWB, first, first, Place::Reg(first), false);
                     bytes.vex(codes::VMOVQ_STORE, first, 0, to, false);
+                } else if self.past {
+                    bytes.vex(codes::VMOVNTDQ, first, 0, to, false);
                 } else {
                     bytes.vex(codes::VMOVUPS_STORE, first, 0, to, false);
                 }

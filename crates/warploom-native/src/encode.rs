@@ -57,7 +57,7 @@ impl Bytes {
     pub(crate) fn op(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
         match self.width {
             Width::Bits256 => self.vex(code, to, a, b, true),
-            Width::Bits512 => self.evex(code, to, a, b),
+            Width::Bits512 => self.evex(code, to, a, b, 64),
         }
     }
 
@@ -80,8 +80,8 @@ impl Bytes {
         self.operand(to, b);
     }
 
-    /// With the prefix of AVX-512, 512 bits.
-    fn evex(&mut self, code: Code, to: Reg, a: Reg, b: Place) {
+    /// With the prefix of AVX-512, and vectors of so many bytes.
+    pub(crate) fn evex(&mut self, code: Code, to: Reg, a: Reg, b: Place, bytes: u8) {
         let (x, beyond) = Self::extensions(b);
         self.all.extend([
             0x62,
@@ -91,7 +91,7 @@ impl Bytes {
                 | flag(to & 16 == 0, 4)
                 | code.map,
             flag(code.wide, 7) | ((!a & 15) << 3) | 4 | code.prefix,
-            0x40 | flag(a & 16 == 0, 3),
+            (bytes / 32) << 5 | flag(a & 16 == 0, 3),
             code.opcode,
         ]);
         self.operand(to, b);
@@ -155,13 +155,17 @@ impl Bytes {
         self.all.extend([0x31, 0xc0]);
     }
 
-    /// `lanes` more pixels are done; goes on at `start` while there are any left, then returns.
-    pub(crate) fn finish(&mut self, start: usize, lanes: u8) {
+    /// `lanes` more pixels are done; goes on at `start` while there are any left, then returns. What
+    /// went past the caches is in memory then, where other threads see it.
+    pub(crate) fn finish(&mut self, start: usize, lanes: u8, past: bool) {
         self.all.extend([0x48, 0x83, 0xc0, lanes]); // add rax, lanes
         self.all.extend([0x48, 0x39, 0xd0]); // cmp rax, rdx
         self.all.extend([0x0f, 0x82]); // jb start
         let forth = (self.all.len() + 4 - start) as u32;
         self.all.extend(forth.wrapping_neg().to_le_bytes());
+        if past {
+            self.all.extend([0x0f, 0xae, 0xf8]); // sfence
+        }
         self.all.extend([0xc5, 0xf8, 0x77]); // vzeroupper
         self.all.push(0xc3); // ret
     }

@@ -69,6 +69,8 @@ pub struct Routine {
         expect(dead_code, reason = "no other processor ever has a routine")
     )]
     code: memmap2::Mmap,
+    /// Where the code begins whose results go past the caches.
+    past: usize,
     width: Width,
     memory: usize,
     rows: Vec<Element>,
@@ -118,13 +120,17 @@ impl Routine {
         if rows.len() + outs.len() > MOST_ROWS {
             return None;
         }
-        let (bytes, memory) = emit::emit(code, width, numbers, rows.len(), outs.len());
+        let [(mut bytes, memory), (past, more)] = [false, true]
+            .map(|past| emit::emit(code, width, numbers, rows.len(), outs.len(), past));
+        let start = bytes.len();
+        bytes.extend(past);
         let mut map = memmap2::MmapMut::map_anon(bytes.len()).ok()?;
         map[..bytes.len()].copy_from_slice(&bytes);
         Some(Self {
             code: map.make_exec().ok()?,
+            past: start,
             width,
-            memory: memory.div_ceil(4),
+            memory: memory.max(more).div_ceil(4),
             rows,
             outs,
             numbers,
@@ -192,6 +198,44 @@ impl Routine {
         along: i32,
         count: usize,
     ) {
+        self.go(memory, rows, outs, along, count, false);
+    }
+
+    /// The same, with results that go to memory past the caches where they lie so that they can: for
+    /// those that nobody reads soon. A cache fetches what it is about to write, so that writing into
+    /// it moves twice the bytes.
+    ///
+    /// # Panics
+    /// As [`Routine::run`].
+    pub fn run_past(
+        &self,
+        memory: &mut [f32],
+        rows: &[&[u8]],
+        outs: &mut [&mut [u8]],
+        along: i32,
+        count: usize,
+    ) {
+        let fits = |out: &[u8], element: &Element| {
+            // A double is two halves of a vector's lanes each.
+            let bytes = (self.lanes() * element.bytes()).min(self.lanes() * 4);
+            out.as_ptr().addr().is_multiple_of(bytes)
+        };
+        let past = outs
+            .iter()
+            .zip(&self.outs)
+            .all(|(out, element)| fits(out, element));
+        self.go(memory, rows, outs, along, count, past);
+    }
+
+    fn go(
+        &self,
+        memory: &mut [f32],
+        rows: &[&[u8]],
+        outs: &mut [&mut [u8]],
+        along: i32,
+        count: usize,
+        past: bool,
+    ) {
         if count == 0 {
             return;
         }
@@ -215,26 +259,28 @@ impl Routine {
         if self.is_along {
             spread(memory, ALONG, |lane| (along + lane).cast_unsigned());
         }
-        self.call(&table, memory, count);
+        let start = if past { self.past } else { 0 };
+        self.call(start, &table, memory, count);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "code that was made is called")]
-    fn call(&self, table: &[*const u8; MOST_ROWS], memory: &mut [f32], count: usize) {
+    fn call(&self, start: usize, table: &[*const u8; MOST_ROWS], memory: &mut [f32], count: usize) {
         type Entry = unsafe extern "sysv64" fn(*const *const u8, *mut f32, usize);
-        // SAFETY: the map holds a whole function of this signature from its first byte on, written
-        // by `emit`, may be executed, and lives as long as `self`.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.as_ptr()) };
+        // SAFETY: the map holds whole functions of this signature from its first byte and from `past`
+        // on, which `start` is one of. They were written by `emit`, may be executed, and live as long
+        // as `self`.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code[start..].as_ptr()) };
         // SAFETY: it reads `count` pixels of every row and writes as many of every output, whose
         // lengths `run` has checked against the element types the code was made for; outputs are
-        // borrowed alone. Of the memory it touches the first `self.memory` words, checked too. The
+        // borrowed alone. `past` is chosen only where they are aligned as its writes demand. Of the memory it touches the first `self.memory` words, checked too. The
         // instructions it is made of are there, as `new` has checked. It keeps the stack as it is and
         // uses no register that belongs to the caller.
         unsafe { entry(table.as_ptr(), memory.as_mut_ptr(), count) };
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn call(&self, _: &[*const u8; MOST_ROWS], _: &mut [f32], _: usize) {
+    fn call(&self, _: usize, _: &[*const u8; MOST_ROWS], _: &mut [f32], _: usize) {
         unreachable!("no width is there")
     }
 }

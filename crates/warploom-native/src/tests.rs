@@ -58,7 +58,34 @@ fn run(routine: &Routine, rows: &[Vec<u8>], outs: usize, along: i32, count: usiz
     let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
     let mut outs: Vec<&mut [u8]> = results.iter_mut().map(Vec::as_mut_slice).collect();
     routine.run(&mut memory, &rows, &mut outs, along, count);
+    past(routine, &mut memory, &rows, &results, along, count);
     results
+}
+
+/// What goes past the caches is the same, wherever it lies.
+fn past(
+    routine: &Routine,
+    memory: &mut [f32],
+    rows: &[&[u8]],
+    results: &[Vec<u8>],
+    along: i32,
+    count: usize,
+) {
+    for off in [0, 1, 16] {
+        let mut room: Vec<Vec<u8>> = results
+            .iter()
+            .map(|it| vec![0xaa; it.len() + 128])
+            .collect();
+        let mut outs: Vec<&mut [u8]> = Vec::new();
+        for (room, result) in room.iter_mut().zip(results) {
+            let start = room.as_ptr().addr().next_multiple_of(64) - room.as_ptr().addr() + off;
+            outs.push(&mut room[start..start + result.len()]);
+        }
+        routine.run_past(memory, rows, &mut outs, along, count);
+        for (out, result) in outs.iter().zip(results) {
+            assert_eq!(*out, result, "{off} bytes off");
+        }
+    }
 }
 
 const UNARY: [Un; 14] = [

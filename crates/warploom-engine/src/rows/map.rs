@@ -145,6 +145,8 @@ pub(super) struct Around<'a, 'b> {
     pub(super) dims: [usize; 3],
     pub(super) z: usize,
     pub(super) top: i64,
+    /// Which outputs may go past the caches.
+    pub(super) past: &'a [bool],
 }
 
 /// Rows a map reads without asking for memory.
@@ -181,6 +183,13 @@ impl Map {
         }
         places.resize(self.lines.len(), 0);
         own.resize_with(around.over.len(), Block::default);
+        let past = step
+            .to
+            .iter()
+            .all(|&value| match graph.values[value].place {
+                Place::Output(at) => around.past[at],
+                _ => false,
+            });
         for y in rows {
             // A row and its results are never borrowed at once: it is copied, and stays in the cache.
             for ((_, output), own) in around.over.iter().zip(&mut *own) {
@@ -269,7 +278,8 @@ impl Map {
                 }
             }
             let outs = &mut outs[..step.to.len()];
-            self.tape.run(around.level, slots, ins, outs, place, width);
+            self.tape
+                .run(around.level, slots, ins, outs, place, width, past);
         }
     }
 }

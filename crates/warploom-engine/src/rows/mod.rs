@@ -31,6 +31,8 @@ pub struct RowEngine {
     halo: usize,
     /// Every pixel is made of those at its own place, wherever that is: rows may be any length.
     is_local: bool,
+    /// Outputs that nobody reads soon.
+    last: Vec<bool>,
     /// Memory of strips that are not running; the next call takes it from here.
     arenas: Mutex<Vec<Arena>>,
 }
@@ -59,10 +61,14 @@ impl RowGraph {
             graph: self,
             level,
             halo,
+            last: Vec::new(),
             arenas: Mutex::default(),
         }
     }
 }
+
+/// As many as a pass has of something, most often: no memory is asked for.
+pub(crate) type Few<T> = smallvec::SmallVec<[T; 12]>;
 
 /// What a run is given.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +79,8 @@ struct Given<'a> {
     /// Inputs that are nowhere but in the memory of an output, each with that output.
     over: &'a [(usize, usize)],
     dims: [usize; 3],
+    /// Which outputs go past the caches.
+    past: &'a [bool],
 }
 
 /// A part of a plane.
@@ -147,7 +155,17 @@ fn long_rows([planes, rows, width]: [usize; 3]) -> [usize; 3] {
     }
 }
 
+/// Bytes that a pass moves from which on no cache near a processor holds them all.
+const LARGE: usize = 8 << 20;
+
 impl RowEngine {
+    /// Says of every output, in order, whether nobody reads it soon: large ones then go past the
+    /// caches, which would fetch every line that they are about to overwrite.
+    #[must_use]
+    pub fn with_last(self, last: Vec<bool>) -> Self {
+        Self { last, ..self }
+    }
+
     /// Computes every output from the inputs, on the threads of the pool it is called in.
     ///
     /// # Panics
@@ -162,7 +180,7 @@ impl RowEngine {
     /// # Panics
     /// As [`RowEngine::run`], or when a list or a number of one is missing.
     pub fn run_with(&self, inputs: &[Image<'_>], lists: &[&[f64]], outputs: Vec<ImageMut<'_>>) {
-        self.gather(inputs, lists, outputs, &[], &[]);
+        self.gather(inputs, lists, outputs.into(), &[], &[]);
     }
 
     /// The same with collectors of what is gathered, or where some inputs lie in the memory of an output and
@@ -175,7 +193,7 @@ impl RowEngine {
         &self,
         inputs: &[Image<'_>],
         lists: &[&[f64]],
-        outputs: Vec<ImageMut<'_>>,
+        outputs: Few<ImageMut<'_>>,
         collectors: &[Collector<'_>],
         over: &[(usize, usize)],
     ) {
@@ -193,6 +211,11 @@ impl RowEngine {
         if dims.contains(&0) {
             return;
         }
+        // What is written over an image was read a moment ago, and is in the cache already.
+        let past: Few<bool> = (0..outputs.len())
+            .map(|at| over.is_empty() && self.goes_past(inputs, &outputs, at))
+            .collect();
+        let past = &past;
         let long = long_rows(dims);
         let mut outputs = outputs;
         if self.is_local && long != dims {
@@ -204,13 +227,14 @@ impl RowEngine {
                     input.regrouped(long)
                 }
             });
-            let sources: Option<Vec<_>> = sources.collect();
-            let targets: Option<Vec<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
+            let sources: Option<Few<_>> = sources.collect();
+            let targets: Option<Few<_>> = outputs.iter_mut().map(|o| o.regrouped(long)).collect();
             if let (Some(sources), Some(targets)) = (sources, targets) {
                 let given = Given {
                     inputs: &sources,
                     lists,
                     collectors,
+                    past,
                     over,
                     dims: long,
                 };
@@ -222,13 +246,28 @@ impl RowEngine {
             inputs,
             lists,
             collectors,
+            past,
             over,
             dims,
         };
         self.start(given, outputs);
     }
 
-    fn start(&self, given: Given<'_>, outputs: Vec<ImageMut<'_>>) {
+    /// Is an output one that nobody reads soon, of a pass too large to leave it in a cache?
+    fn goes_past(&self, inputs: &[Image<'_>], outputs: &[ImageMut<'_>], at: usize) -> bool {
+        let pixels = |dims: [usize; 3]| dims.iter().product::<usize>();
+        let read = inputs
+            .iter()
+            .map(|image| pixels(image.dims()) * image.dtype().bytes() as usize);
+        let written = outputs
+            .iter()
+            .map(|image| pixels(image.dims()) * image.dtype().bytes() as usize);
+        let all: usize = read.chain(written).sum();
+        // Who gathers reads rows where they were written.
+        self.last.get(at) == Some(&true) && self.graph.gathers == 0 && all >= LARGE
+    }
+
+    fn start(&self, given: Given<'_>, outputs: Few<ImageMut<'_>>) {
         let [planes, rows, _] = given.dims;
         let strips = Strips::new(planes, rows, self.halo);
         self.share(given, outputs, strips, 0..strips.count());
@@ -263,7 +302,7 @@ impl RowEngine {
     fn share(
         &self,
         given: Given<'_>,
-        mut outputs: Vec<ImageMut<'_>>,
+        mut outputs: Few<ImageMut<'_>>,
         strips: Strips,
         these: Range<usize>,
     ) {
@@ -291,7 +330,7 @@ impl RowEngine {
         }
         let middle = strips.middle(&these);
         let rows = strips.start(middle) - strips.start(these.start);
-        let (first, rest): (Vec<_>, Vec<_>) = outputs
+        let (first, rest): (Few<_>, Few<_>) = outputs
             .into_iter()
             .map(|output| output.split_rows(rows))
             .unzip();

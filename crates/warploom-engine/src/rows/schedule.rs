@@ -112,13 +112,19 @@ impl RowGraph {
     }
 
     /// How many rows of each value are in use at once, over the whole strip.
-    pub(super) fn capacities(&self, strip: Range<i64>, rows: i64, batch: i64, kept: &mut [usize]) {
-        let mut progress = Progress::default();
-        self.begin(strip.clone(), rows, &mut progress);
+    pub(super) fn capacities(
+        &self,
+        strip: Range<i64>,
+        rows: i64,
+        batch: i64,
+        progress: &mut Progress,
+        kept: &mut [usize],
+    ) {
+        self.begin(strip.clone(), rows, progress);
         let mut to = strip.start;
         while to < strip.end {
             to = (to + batch).min(strip.end);
-            self.aim(to, &mut progress);
+            self.aim(to, progress);
             for (at, step) in self.steps.iter().enumerate() {
                 let (before, _, _) = step.reach();
                 for &input in &step.from {

@@ -85,6 +85,7 @@ impl Arena {
             inputs,
             lists,
             collectors,
+            past,
             over,
             dims,
         } = given;
@@ -95,7 +96,8 @@ impl Arena {
         let (rows, strip) = (dims[1] as i64, strip.start as i64..strip.end as i64);
         self.kept.clear();
         self.kept.resize(graph.values.len(), 0);
-        graph.capacities(strip.clone(), rows, batch, &mut self.kept);
+        let progress = &mut self.progress;
+        graph.capacities(strip.clone(), rows, batch, progress, &mut self.kept);
         self.rings.resize_with(graph.values.len(), Ring::default);
         for ((ring, value), &kept) in self.rings.iter_mut().zip(&graph.values).zip(&self.kept) {
             if value.place == Place::Ring {
@@ -109,6 +111,7 @@ impl Arena {
             dims,
             z,
             top: strip.start,
+            past,
         };
         self.maps.resize_with(graph.steps.len(), MapMemory::default);
         for (step, memory) in graph.steps.iter().zip(&mut self.maps) {

@@ -385,7 +385,9 @@ fn local_expressions_run_over_long_rows_and_give_the_same() {
     let here = graph.coords()[1].cast(Ty::F32);
     for (expression, is_local) in [(product, true), (product + here, false)] {
         let dag = Dag::new(&graph, &[(expression, DType::F32)]);
-        for dims in [[2, 96, 500], [1, 97, 513], [64, 1, 3], [1, 7, 1]] {
+        // The last two are large enough to go past the caches.
+        let few = [[2, 96, 500], [1, 97, 513], [64, 1, 3], [1, 7, 1]];
+        for dims in few.into_iter().chain([[1, 1000, 1024], [3, 333, 1031]]) {
             let count: usize = dims.iter().product();
             let left: Vec<u16> = (0..count).map(|i| (i * 7919 % 65_521) as u16).collect();
             let right: Vec<f32> = (0..count).map(|i| (i % 1013) as f32 / 7.0).collect();
@@ -393,16 +395,18 @@ fn local_expressions_run_over_long_rows_and_give_the_same() {
             let reads = [DType::U16, DType::F32].map(|dtype| Reads::Image(rows.input(dtype)));
             let made = rows.map(&dag, &reads, &[]).unwrap();
             rows.output(made[0], DType::F32);
-            let engine = rows.finish();
+            let engine = rows.finish().with_last(vec![true]);
             assert_eq!(engine.is_local, is_local);
-            let mut out = vec![0.0_f32; count];
+            let mut room = vec![0.0_f32; count + 16];
+            let start = room.as_ptr().addr().next_multiple_of(64) - room.as_ptr().addr();
+            let out = &mut room[start / 4..start / 4 + count];
             let inputs = [
                 Image::from(View::packed(&left, dims)),
                 Image::from(View::packed(&right, dims)),
             ];
-            let target = ImageMut::from(ViewMut::packed(&mut out, dims));
+            let target = ImageMut::from(ViewMut::packed(out, dims));
             engine.run(&inputs, vec![target]);
-            for (i, &found) in out.iter().enumerate() {
+            for (i, &found) in room[start / 4..][..count].iter().enumerate() {
                 let y = if is_local { 0 } else { i / dims[2] % dims[1] };
                 let wanted = f32::from(left[i]) * right[i] + y as f32;
                 assert_eq!(found, wanted, "{i} of {dims:?}");

@@ -155,7 +155,7 @@ impl Tape {
     }
 
     /// Computes one row of every output. `rows` are those of [`Tape::reads`], in order; `at` is
-    /// where the row is.
+    /// where the row is. Results that nobody reads soon may go `past` the caches.
     pub(crate) fn run(
         &self,
         level: Level,
@@ -164,6 +164,7 @@ impl Tape {
         outs: &mut [RowOut<'_>],
         at: [i32; 2],
         width: usize,
+        past: bool,
     ) {
         if let Some(bytes) = &self.bytes {
             let memory = &mut slots.bytes;
@@ -171,7 +172,8 @@ impl Tape {
             return;
         }
         if let Some(native) = self.native(level, width) {
-            native.row(slots.native.as_mut_slice::<f32>(), rows, outs, at, width);
+            let memory = slots.native.as_mut_slice::<f32>();
+            native.row(memory, rows, outs, at, width, past);
             return;
         }
         let Slots { memory, tail, .. } = slots;

@@ -1,5 +1,7 @@
 //! A tape as machine code.
 
+use std::ops::Range;
+
 use warploom_core::DType;
 use warploom_flow::Boundary;
 use warploom_flow::expr::{Bin, Dag, Datum, Id, Node, Ty, Un};
@@ -115,6 +117,7 @@ impl Native {
         outs: &mut [RowOut<'_>],
         at: [i32; 2],
         width: usize,
+        past: bool,
     ) {
         for (place, number) in (0..).zip(&self.numbers) {
             if let Number::Coord(axis) = number {
@@ -124,10 +127,10 @@ impl Native {
         }
         let lanes = self.routine.lanes();
         let whole = width / lanes * lanes;
-        self.part(memory, rows, outs, 0, whole);
+        self.part(memory, rows, outs, 0..whole, past);
         if whole < width {
             // The last vector ends with the row. Some pixels are computed twice, to the same end.
-            self.part(memory, rows, outs, width - lanes, lanes);
+            self.part(memory, rows, outs, width - lanes..width, false);
         }
     }
 
@@ -136,9 +139,10 @@ impl Native {
         memory: &mut [f32],
         rows: &[RowIn<'_>],
         outs: &mut [RowOut<'_>],
-        from: usize,
-        count: usize,
+        pixels: Range<usize>,
+        past: bool,
     ) {
+        let from = pixels.start;
         let mut ins: [&[u8]; MOST] = [&[]; MOST];
         for (bytes, row) in ins.iter_mut().zip(rows) {
             *bytes = row.bytes_from(from);
@@ -149,8 +153,12 @@ impl Native {
             *bytes = out.bytes_from(from);
         }
         let outputs = &mut results[..count_out];
-        self.routine
-            .run(memory, &ins[..rows.len()], outputs, from as i32, count);
+        let (ins, along, count) = (&ins[..rows.len()], from as i32, pixels.len());
+        if past {
+            self.routine.run_past(memory, ins, outputs, along, count);
+        } else {
+            self.routine.run(memory, ins, outputs, along, count);
+        }
     }
 }
 

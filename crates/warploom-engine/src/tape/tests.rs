@@ -183,7 +183,7 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
                 RowOut::new(dtype, &mut bytes[..width * dtype.bytes() as usize])
             })
             .collect();
-        tape.run(level, &mut slots, &rows, &mut outs, [0, 0], width);
+        tape.run(level, &mut slots, &rows, &mut outs, [0, 0], width, false);
         for ((result, expected), &dtype) in results.iter().zip(&expected).zip(tape.outputs()) {
             let result: &[u8] = bytemuck::cast_slice(result);
             prop_assert!(

@@ -31,14 +31,23 @@ pub(crate) fn rows<S: Simd, T: Float>(
 ) {
     for first in (0..dst.starts.len()).step_by(Reals::<S, T>::LEN) {
         let last = src.starts.len() - 1;
-        let block = |x: usize| {
-            let mut block = [Reals::<S, T>::splat(simd, T::default()); 16];
-            for (row, vector) in block.iter_mut().enumerate().take(Reals::<S, T>::LEN) {
-                *vector = load(simd, src.data, src.starts[(first + row).min(last)] + x);
-            }
-            block
-        };
-        group(simd, block, taps, dst, first, width, boundary, turn);
+        group(
+            simd,
+            #[inline(always)]
+            |x: usize| {
+                let mut block = [Reals::<S, T>::splat(simd, T::default()); 16];
+                for (row, vector) in block.iter_mut().enumerate().take(Reals::<S, T>::LEN) {
+                    *vector = load(simd, src.data, src.starts[(first + row).min(last)] + x);
+                }
+                block
+            },
+            taps,
+            dst,
+            first,
+            width,
+            boundary,
+            turn,
+        );
     }
 }
 
@@ -56,11 +65,24 @@ pub(crate) fn plane<S: Simd, T: Float>(
 ) {
     for first in (0..dst.starts.len()).step_by(Reals::<S, T>::LEN) {
         let last = src.starts.len() - 1;
-        let block = |x: usize| {
-            let at = |row: usize| load(simd, src.data, src.starts[(first + row).min(last)] + x);
-            square_of_sums(simd, down, at)
-        };
-        group(simd, block, along, dst, first, width, boundary, turn);
+        group(
+            simd,
+            #[inline(always)]
+            |x: usize| {
+                square_of_sums(
+                    simd,
+                    down,
+                    #[inline(always)]
+                    |row| load(simd, src.data, src.starts[(first + row).min(last)] + x),
+                )
+            },
+            along,
+            dst,
+            first,
+            width,
+            boundary,
+            turn,
+        );
     }
 }
 
@@ -76,12 +98,22 @@ fn square_of_sums<S: Simd, T: Float>(
     // Eight sums want 24 registers; only the widest instruction set has more than 16.
     if lanes * size_of::<T>() == 64 {
         for first in (0..lanes).step_by(8) {
-            let made: [_; 8] = sums(simd, taps, |row| at(first + row));
+            let made: [_; 8] = sums(
+                simd,
+                taps,
+                #[inline(always)]
+                |row| at(first + row),
+            );
             all[first..first + 8].copy_from_slice(&made);
         }
     } else if lanes >= 4 {
         for first in (0..lanes).step_by(4) {
-            let made: [_; 4] = sums(simd, taps, |row| at(first + row));
+            let made: [_; 4] = sums(
+                simd,
+                taps,
+                #[inline(always)]
+                |row| at(first + row),
+            );
             all[first..first + 4].copy_from_slice(&made);
         }
     } else {
@@ -149,7 +181,12 @@ fn group<S: Simd, T: Float>(
             }
         }
         let rows = &tile[(x - base) * lanes..];
-        let made = square_of_sums(simd, taps, |row| load(simd, rows, row * lanes));
+        let made = square_of_sums(
+            simd,
+            taps,
+            #[inline(always)]
+            |row| load(simd, rows, row * lanes),
+        );
         for (row, &start) in square(made).iter().zip(starts) {
             store(*row, dst.data, start + x);
         }

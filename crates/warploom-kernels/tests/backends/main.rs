@@ -29,6 +29,7 @@ mod objects;
 mod over;
 mod places;
 mod reference;
+mod request;
 mod rig;
 mod routes;
 mod spots;

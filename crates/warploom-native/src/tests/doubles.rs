@@ -249,6 +249,7 @@ fn run(routine: &Routine, rows: &[Vec<u8>], sizes: &[usize], count: usize) -> Ve
     let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
     let mut outs: Vec<&mut [u8]> = results.iter_mut().map(Vec::as_mut_slice).collect();
     routine.run(&mut memory, &rows, &mut outs, 0, count);
+    super::past(routine, &mut memory, &rows, &results, 0, count);
     results
 }
 

@@ -298,7 +298,7 @@ fn an_image_whose_name_is_no_text_is_told_of() {
     assert_eq!((count("ok"), count("failed")), (3, 1), "{answer}");
     let reason = answer["records"][3]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("no text") && reason.contains("\\xFF"),
+        reason.contains("no text") && reason.contains("\\xff"),
         "{reason}"
     );
 }

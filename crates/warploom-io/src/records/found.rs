@@ -94,9 +94,9 @@ impl Incomplete {
             words.push(format!("has {name}{} times: {}", paths.len(), some(&paths)));
         }
         if let Some(path) = &self.nameless {
-            // Bytes that are no text are shown as such.
+            let shown = path.as_os_str().as_encoded_bytes().escape_ascii();
             words.push(format!(
-                "has a name that is no text and has to be changed: {path:?}"
+                "has a name that is no text and has to be changed: `{shown}`"
             ));
         }
         words.join(", ")

@@ -1,4 +1,5 @@
-//! What the scheduler costs beside bare OpenCL, and how well real work overlaps.
+//! What the scheduler costs beside bare OpenCL, how well real work overlaps, how much memory streams
+//! take, and what reading ahead brings.
 //! `cargo xtask bench sched` runs it.
 //!
 //! Both sides of a ratio take turns, and the best of each counts.
@@ -6,8 +7,14 @@
 
 #[path = "devices/bare.rs"]
 mod bare;
+#[path = "devices/footprint.rs"]
+mod footprint;
+#[path = "devices/readers.rs"]
+mod readers;
 #[path = "devices/stream.rs"]
 mod stream;
+#[path = "devices/wake.rs"]
+mod wake;
 
 use std::time::Instant;
 
@@ -103,6 +110,50 @@ fn tiny(device: &CheckedDevice, bare: &Bare, batch: u64) -> Result<f64> {
 
 fn main() -> Result<()> {
     registry().setup(&Options::default())?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, device, bytes, frames] = &words[..]
+        && word == footprint::WORD
+    {
+        return footprint::stream(device, bytes.parse()?, frames.parse()?);
+    }
+    let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
+    if is_wanted("launches") {
+        launches()?;
+    }
+    if is_wanted("overlap") {
+        overlap()?;
+    }
+    if is_wanted("footprint") {
+        footprints()?;
+    }
+    if is_wanted("readers") {
+        let gain = readers::gain()?;
+        println!("sched_readers_ratio {:.3}", gain.with_ms / gain.without_ms);
+        println!(
+            "compressed images: {:.1} ms each with readers, {:.1} ms without",
+            gain.with_ms, gain.without_ms
+        );
+    }
+    Ok(())
+}
+
+fn footprints() -> Result<()> {
+    let opencl = registry().open("opencl:0".parse()?).is_ok();
+    let devices = [
+        ("fake", footprint::FAKE, true),
+        ("cpu", "cpu:0", true),
+        ("opencl", "opencl:0", opencl),
+        ("host_stages", footprint::HOST, true),
+    ];
+    for (name, device, _) in devices.iter().filter(|(.., is_here)| *is_here) {
+        let (above_slots, growth) = footprint::ratios(device)?;
+        println!("sched_footprint_{name}_ratio {above_slots:.3}");
+        println!("sched_footprint_{name}_growth_ratio {growth:.3}");
+    }
+    Ok(())
+}
+
+fn launches() -> Result<()> {
     let id: DeviceId = "opencl:0".parse()?;
     if let Ok(device) = registry().open(id) {
         let bare = Bare::open(id.ordinal as usize, FRAME as usize)?;
@@ -111,9 +162,18 @@ fn main() -> Result<()> {
         println!("sched_enqueue_events_ratio {:.3}", with?);
         println!("sched_tiny_ratio {:.3}", tiny(&device, &bare, 32)?);
         println!("sched_tiny_single_ratio {:.3}", tiny(&device, &bare, 1)?);
+        let trips = wake::race(&device, &bare)?;
+        println!("sched_trip_opencl_us {:.2}", trips.pipeline);
+        println!("opencl_trip_us {:.2}", trips.bare);
+        println!("sched_wake_opencl_ratio {:.3}", trips.pipeline / trips.bare);
+        println!("sched_wake_queue_ratio {:.3}", trips.queue / trips.bare);
     } else {
         println!("no OpenCL device is here: nothing to compare launches with");
     }
+    Ok(())
+}
+
+fn overlap() -> Result<()> {
     let real = stream::overlap()?;
     println!("sched_overlap_real_ratio {:.3}", real.ratio);
     println!(

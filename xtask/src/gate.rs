@@ -126,10 +126,10 @@ fn checked_out(project: &Project, base: &str) -> Result<Project> {
         } else {
             task
         };
-        match task.status()?.success() {
-            true => Ok(()),
-            false => bail!("`{}` failed", task.shown()),
+        if !task.status()?.success() {
+            bail!("`{}` failed", task.shown());
         }
+        Ok(())
     };
     if root.exists() {
         git(&["worktree", "remove", "--force"])?;

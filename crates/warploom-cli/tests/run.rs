@@ -254,6 +254,55 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
     insta::assert_snapshot!("small_budget", refused(PIPELINE, budget));
 }
 
+/// What is overwritten is lost for good, by whatever way one comes to the folder.
+#[test]
+fn no_result_takes_the_place_of_an_image() {
+    let bench = Bench::new(3);
+    let before = bench.results("images");
+    let name = before.keys().next().unwrap().to_string_lossy().into_owned();
+    let ending = name.rsplit('.').next().unwrap();
+    let pipeline = format!(
+        "name = \"soft\"\n[[step]]\nname = \"soft\"\nop = \"maximum_box\"\nradius = 1\n\
+         [[output]]\nof = \"soft\"\nwrite = \"{{record}}.{ending}\"\n"
+    );
+    fs::write(bench.path("spots.toml"), pipeline).unwrap();
+    fs::create_dir(bench.path("other")).unwrap();
+    for output in ["images", "other/../images"] {
+        let (code, _, told) = bench.run(&["-o", output]);
+        assert_eq!(code, 2, "{told}");
+        assert!(told.contains("would replace the image"), "{told}");
+        assert!(bench.results("images") == before);
+    }
+    assert_eq!(bench.run(&["-o", "out", "-q"]).0, 0);
+}
+
+/// Nothing can be called after it, so it is among those that failed, and not forgotten.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_whose_name_is_no_text_is_told_of() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bench = Bench::new(3);
+    let images = bench.path("images");
+    let first = fs::read_dir(&images)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let ending = first.extension().unwrap().to_str().unwrap();
+    let name = [b"bad\xff.", ending.as_bytes()].concat();
+    fs::copy(&first, images.join(std::ffi::OsStr::from_bytes(&name))).unwrap();
+    let (code, answer) = bench.told(&["-o", "out"]);
+    assert_eq!(code, 3, "{answer}");
+    let count = |of: &str| answer["tally"][of].as_u64().unwrap();
+    assert_eq!((count("ok"), count("failed")), (3, 1), "{answer}");
+    let reason = answer["records"][3]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("no text") && reason.contains("\\xff"),
+        "{reason}"
+    );
+}
+
 #[test]
 fn an_input_that_is_not_there_is_refused() {
     let bench = Bench::new(0);

@@ -165,7 +165,9 @@ impl Coded for RunFailure {
             Self::Schedule(error) => return error.help(),
             Self::Broken(error) => return error.help(),
             Self::Axes { .. } => "save planes or stacks, with channels if there are any",
-            Self::Output { .. } => "name a folder that can be written, with room on its disk",
+            Self::Output { .. } => {
+                "name another folder, one that can be written, with room on its disk"
+            }
             Self::Busy { path, .. } => {
                 return Some(format!(
                     "wait for it (`warploom status {}` tells how far it is), or write to another folder",

@@ -285,11 +285,12 @@ mod tests {
         let input = Input::find(&folder.to_string_lossy()).unwrap();
         let sources = sources(&input.header, "the records", &pipeline, folder).unwrap();
         let plan = compile(&pipeline, &sources, None, &Options::default()).unwrap();
+        let output = folder.join("out");
         Arc::new(Course::new(Setting {
             units: units(&plan),
-            tasks: tasks(&plan, &input.records, folder, &input.header).unwrap(),
+            tasks: tasks(&plan, &input.records, &output, &input.header).unwrap(),
             header: input.header,
-            output: folder.to_owned(),
+            output,
             recipe: String::new(),
             plan: Arc::new(plan),
             recorder: Arc::new(Recorder::new(Instant::now(), false, 9)),

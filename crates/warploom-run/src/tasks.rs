@@ -1,7 +1,7 @@
 //! Every record with the files that come of it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use warploom_io::Header;
 use warploom_io::records::{OutputNames, Record, RecordError};
@@ -69,6 +69,7 @@ pub(crate) fn tasks(
             files,
         });
     }
+    spare_inputs(&tasks, output)?;
     // In a folder that is there already, or the question would be about folders.
     let mut there = output.ancestors().filter(|folder| folder.is_dir());
     let there = there.next().unwrap_or(Path::new("."));
@@ -86,4 +87,43 @@ pub(crate) fn tasks(
         }
     }
     Ok(tasks)
+}
+
+/// No result takes the place of an image: what is overwritten is lost for good.
+fn spare_inputs(tasks: &[Task], output: &Path) -> Result<(), RunFailure> {
+    let mut folders: BTreeMap<PathBuf, Option<PathBuf>> = BTreeMap::new();
+    // Folders are few, whatever they are called; files are not asked for one by one.
+    let mut real = |path: &Path| -> Option<PathBuf> {
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let known = folders.entry(folder.to_owned());
+        let folder = known
+            .or_insert_with(|| folder.canonicalize().ok())
+            .as_ref()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let mut inputs = BTreeSet::new();
+    for task in tasks {
+        let members = task.record.members().iter();
+        inputs.extend(members.filter_map(|member| real(&member.path)));
+    }
+    for task in tasks {
+        for file in task.files.iter().flatten() {
+            if let Some(place) = real(&output.join(file))
+                && inputs.contains(&place)
+            {
+                return Err(RunFailure::Output {
+                    path: output.to_owned(),
+                    what: format!(
+                        "a result of `{}` would replace the image {}",
+                        task.record.id(),
+                        place.display()
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
 }

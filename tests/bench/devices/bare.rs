@@ -60,19 +60,34 @@ impl Bare {
     pub(crate) fn launches(&self, count: u32, elements: usize) -> Result<f64> {
         let begun = Instant::now();
         for _ in 0..count {
-            let mut launch = ExecuteKernel::new(&self.kernel);
-            // SAFETY: the argument is of the parameter's type.
-            unsafe { launch.set_arg(&self.data) };
-            // SAFETY: as above.
-            unsafe { launch.set_arg(&1.0_f32) };
-            // SAFETY: as above.
-            unsafe { launch.set_arg(&u32::try_from(elements)?) };
-            launch.set_global_work_sizes(&[elements, 1, 1]);
-            launch.set_local_work_sizes(&[64, 1, 1]);
-            // SAFETY: the kernel stays within the elements it is told.
-            unsafe { launch.enqueue_nd_range(&self.queue) }?;
+            self.launch(elements)?;
         }
         self.queue.finish()?;
         Ok(begun.elapsed().as_secs_f64())
+    }
+
+    /// Seconds for so many launches, each done before the next.
+    pub(crate) fn trips(&self, count: u32, elements: usize) -> Result<f64> {
+        let begun = Instant::now();
+        for _ in 0..count {
+            self.launch(elements)?;
+            self.queue.finish()?;
+        }
+        Ok(begun.elapsed().as_secs_f64())
+    }
+
+    fn launch(&self, elements: usize) -> Result<()> {
+        let mut launch = ExecuteKernel::new(&self.kernel);
+        // SAFETY: the argument is of the parameter's type.
+        unsafe { launch.set_arg(&self.data) };
+        // SAFETY: as above.
+        unsafe { launch.set_arg(&1.0_f32) };
+        // SAFETY: as above.
+        unsafe { launch.set_arg(&u32::try_from(elements)?) };
+        launch.set_global_work_sizes(&[elements, 1, 1]);
+        launch.set_local_work_sizes(&[64, 1, 1]);
+        // SAFETY: the kernel stays within the elements it is told.
+        unsafe { launch.enqueue_nd_range(&self.queue) }?;
+        Ok(())
     }
 }

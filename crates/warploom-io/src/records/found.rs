@@ -11,7 +11,7 @@ use super::record::Record;
 pub struct Found {
     /// Those that can be read, in natural order of their names.
     pub records: Vec<Record>,
-    /// Those that lack members, or have some twice.
+    /// Those that lack members, have some twice, or have names that are no text.
     pub incomplete: Vec<Incomplete>,
 }
 
@@ -24,6 +24,8 @@ pub struct Incomplete {
     pub missing: Vec<String>,
     /// The members that are there more than once, with all their files.
     pub repeated: Vec<(String, Vec<PathBuf>)>,
+    /// An image whose name is no text, so that nothing can be called after it.
+    pub nameless: Option<PathBuf>,
 }
 
 impl Found {
@@ -55,6 +57,16 @@ impl Found {
 }
 
 impl Incomplete {
+    pub(super) fn nameless(path: PathBuf) -> Self {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self {
+            id: super::name::safe(&name),
+            missing: Vec::new(),
+            repeated: Vec::new(),
+            nameless: Some(path),
+        }
+    }
+
     /// What it lacks, and what it has twice, as a clause about it.
     pub fn words(&self) -> String {
         let some = |list: &[String]| {
@@ -80,6 +92,12 @@ impl Incomplete {
                 &format!("{name} ")
             };
             words.push(format!("has {name}{} times: {}", paths.len(), some(&paths)));
+        }
+        if let Some(path) = &self.nameless {
+            let shown = path.as_os_str().as_encoded_bytes().escape_ascii();
+            words.push(format!(
+                "has a name that is no text and has to be changed: `{shown}`"
+            ));
         }
         words.join(", ")
     }

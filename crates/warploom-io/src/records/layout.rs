@@ -128,9 +128,10 @@ impl Layout {
             only_images: self.only_images,
             seen: 0,
             hits: Vec::new(),
+            nameless: Vec::new(),
         };
         walk.enter(&self.root.clone(), 0, &mut Vec::new(), &mut Vec::new())?;
-        let (seen, mut hits) = (walk.seen, walk.hits);
+        let (seen, mut hits, mut nameless) = (walk.seen, walk.hits, walk.nameless);
         hits.sort_by(|a, b| natural(&a.key(), &b.key()));
         // A folder that is reached in two ways, as by two `**`, is one.
         hits.dedup_by(|a, b| a.path == b.path);
@@ -146,7 +147,13 @@ impl Layout {
                 seen,
             });
         }
-        self.put_together(hits)
+        let mut found = self.put_together(hits)?;
+        nameless.sort();
+        nameless.dedup();
+        found
+            .incomplete
+            .extend(nameless.into_iter().map(Incomplete::nameless));
+        Ok(found)
     }
 
     fn put_together(&self, hits: Vec<Hit>) -> Result<Found, RecordError> {
@@ -202,6 +209,7 @@ impl Layout {
                     id,
                     missing,
                     repeated,
+                    nameless: None,
                 }),
             }
         }

@@ -36,6 +36,8 @@ pub(super) struct Walk<'l> {
     /// How many names were looked at.
     pub(super) seen: usize,
     pub(super) hits: Vec<Hit>,
+    /// Images whose names are no text, and so fit no pattern.
+    pub(super) nameless: Vec<PathBuf>,
 }
 
 impl Walk<'_> {
@@ -56,8 +58,12 @@ impl Walk<'_> {
         }
         for entry in list(folder)? {
             self.seen += 1;
-            // A name that is no text fits no pattern.
             let Ok(name) = entry.file_name().into_string() else {
+                let path = entry.path();
+                let is_image = Format::of(&path).is_ok_and(Format::holds_images);
+                if is_image && (is_deep || depth + 1 == components.len()) {
+                    self.nameless.push(path);
+                }
                 continue;
             };
             // Hidden files are drafts of ours, and of others.

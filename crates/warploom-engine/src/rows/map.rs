@@ -149,6 +149,27 @@ pub(super) struct Around<'a, 'b> {
     pub(super) past: &'a [bool],
 }
 
+impl Around<'_, '_> {
+    /// May all that a map makes go past the caches?
+    fn goes_past(&self, graph: &RowGraph, step: &Step) -> bool {
+        let mut values = step.to.iter();
+        values.all(|&value| match graph.values[value].place {
+            Place::Output(at) => self.past[at],
+            _ => false,
+        })
+    }
+
+    /// Copies what lies where results of row `y` go: a row and its results are never borrowed at once.
+    /// The copy stays in the cache.
+    fn keep(&self, outputs: &mut [ImageMut<'_>], y: i64, own: &mut [Block]) {
+        for ((_, output), own) in self.over.iter().zip(own) {
+            let row: &[u8] = with_image_mut!(&mut outputs[*output], view =>
+                bytemuck::cast_slice(view.row(0, (y - self.top) as usize)));
+            own.reserve::<u8>(row.len())[..row.len()].copy_from_slice(row);
+        }
+    }
+}
+
 /// Rows a map reads without asking for memory.
 const FEW: usize = 40;
 /// Outputs of one map.
@@ -183,20 +204,9 @@ impl Map {
         }
         places.resize(self.lines.len(), 0);
         own.resize_with(around.over.len(), Block::default);
-        let past = step
-            .to
-            .iter()
-            .all(|&value| match graph.values[value].place {
-                Place::Output(at) => around.past[at],
-                _ => false,
-            });
+        let past = around.goes_past(graph, step);
         for y in rows {
-            // A row and its results are never borrowed at once: it is copied, and stays in the cache.
-            for ((_, output), own) in around.over.iter().zip(&mut *own) {
-                let row: &[u8] = with_image_mut!(&mut outputs[*output], view =>
-                    bytemuck::cast_slice(view.row(0, (y - around.top) as usize)));
-                own.reserve::<u8>(row.len())[..row.len()].copy_from_slice(row);
-            }
+            around.keep(outputs, y, own);
             let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
             let row = |read: usize| -> (DType, Held, &[u8]) {
                 let read = &self.tape.reads()[read];
@@ -204,9 +214,8 @@ impl Map {
                 let dtype = graph.values[value].dtype;
                 let length = width * dtype.bytes() as usize;
                 let [dz, dy, _] = read.offset.map(i64::from);
-                let lies = |at: usize| around.over.iter().position(|(input, _)| *input == at);
                 let found = if let Place::Input(at) = graph.values[value].place
-                    && let Some(lies) = lies(at)
+                    && let Some(lies) = around.over.iter().position(|(input, _)| *input == at)
                 {
                     let which = Held::Row([around.z as i64, i64::from(place[1])]);
                     Some((which, own[lies].as_slice::<u8>()))

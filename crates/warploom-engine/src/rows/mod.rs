@@ -76,11 +76,11 @@ struct Given<'a> {
     inputs: &'a [Image<'a>],
     lists: &'a [&'a [f64]],
     collectors: &'a [Collector<'a>],
+    /// Which outputs go past the caches.
+    past: &'a [bool],
     /// Inputs that are nowhere but in the memory of an output, each with that output.
     over: &'a [(usize, usize)],
     dims: [usize; 3],
-    /// Which outputs go past the caches.
-    past: &'a [bool],
 }
 
 /// A part of a plane.

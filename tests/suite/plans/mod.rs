@@ -211,7 +211,7 @@ fn pointwise(seed: u64, backend: &str) -> Pipeline {
     };
     let mut pipeline = Pipeline::new("pointwise").constant("flat", "flat.npy");
     let mut last = "image".to_owned();
-    for at in 0..1 + dice(5) {
+    for at in 0..=dice(5) {
         let name = format!("s{at}");
         let (op, second) = match dice(7) {
             0 | 1 => (OpUse::new("sqrt"), None),

@@ -49,17 +49,11 @@ pub(super) fn plan(
             args = args.value(*id);
         }
     }
-    let mut outputs = Vec::new();
-    for (at, id) in node.outputs.iter().enumerate() {
-        let is_read = over.iter().any(|(_, to)| to == id);
-        let access = if is_read {
-            Access::ReadWrite
-        } else {
-            Access::Write
-        };
-        outputs.push(k.image(&format!("out{at}"), flow.kind(*id).dtype(), access));
-        args = args.image(flow, *id);
-    }
+    let outputs = results(&k, flow, node, over);
+    args = node
+        .outputs
+        .iter()
+        .fold(args, |args, id| args.image(flow, *id));
     for (image, id) in images.iter_mut().zip(&node.inputs) {
         let output = lies(*id).and_then(|(_, to)| node.outputs.iter().position(|o| o == to));
         if let Some(output) = output {
@@ -106,10 +100,8 @@ pub(super) fn plan(
             dims,
         };
         let pixel = |x: Ex<'_>, checked: bool| {
-            for (output, value) in outputs
-                .iter()
-                .zip(frame.values(&k, dag, [z, y, x], checked))
-            {
+            let values = frame.values(&k, dag, [z, y, x], checked);
+            for (output, value) in outputs.iter().zip(values) {
                 k.put(*output, [z, y, x], value);
             }
         };
@@ -137,6 +129,26 @@ pub(super) fn plan(
     let [nz, ny, nx] = out.dims();
     plan.launch(def, [nx.div_ceil(u64::from(tuning.run)), ny, nz], args);
     plan
+}
+
+/// What the kernel writes; what lies over an input is read, too.
+fn results<'k>(
+    k: &'k Builder,
+    flow: &Flow,
+    node: &Node,
+    over: &[(ValueId, ValueId)],
+) -> Vec<Img<'k>> {
+    let outputs = node.outputs.iter().enumerate();
+    let outputs = outputs.map(|(at, id)| {
+        let is_read = over.iter().any(|(_, to)| to == id);
+        let access = if is_read {
+            Access::ReadWrite
+        } else {
+            Access::Write
+        };
+        k.image(&format!("out{at}"), flow.kind(*id).dtype(), access)
+    });
+    outputs.collect()
 }
 
 /// How far loads reach along x; `None` when some load is not at a fixed offset.

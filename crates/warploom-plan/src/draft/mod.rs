@@ -182,14 +182,7 @@ pub(crate) fn draft(
         let (pool, replaced) = pool(world, spot, &lists, &shared);
         draft.pools.push(pool);
         for ((variant, stays), replaced) in draft.variants.iter_mut().zip(&lists).zip(replaced) {
-            for one in replaced {
-                if let Some(PlanStep::Run { in_place, .. }) = variant.steps.get_mut(one.step) {
-                    in_place.push(InPlace {
-                        value: stays.list[one.to].name.clone(),
-                        over: stays.list[one.from].name.clone(),
-                    });
-                }
-            }
+            mark(&mut variant.steps, stays, &replaced);
         }
     }
     if !is_straight(draft.faces.len(), &draft.pools, &draft.variants) {
@@ -197,6 +190,18 @@ pub(crate) fn draft(
         draft.paced.0 = draft.seconds;
     }
     Ok(draft)
+}
+
+/// Says of steps what they write over what they read.
+fn mark(steps: &mut [PlanStep], stays: &Stays, replaced: &[Replacing]) {
+    for one in replaced {
+        if let Some(PlanStep::Run { in_place, .. }) = steps.get_mut(one.step) {
+            in_place.push(InPlace {
+                value: stays.list[one.to].name.clone(),
+                over: stays.list[one.from].name.clone(),
+            });
+        }
+    }
 }
 
 /// What a step keeps busy.

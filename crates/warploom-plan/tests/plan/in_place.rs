@@ -2,7 +2,7 @@
 
 use warploom_core::{DType, Status};
 use warploom_plan::pipeline::{OpUse, Step};
-use warploom_plan::plan::{InPlace, Pool};
+use warploom_plan::plan::{InPlace, PlanStep, Pool};
 use warploom_plan::{ExecutionPlan, Options, Pipeline, Sources, compile};
 
 use crate::machine::{GIB, cpu, cuda, machine};
@@ -26,7 +26,7 @@ fn pool<'p>(plan: &'p ExecutionPlan, memory: &str) -> &'p Pool {
 
 fn in_place(plan: &ExecutionPlan) -> Vec<(&str, &str)> {
     let steps = plan.variants.iter().flat_map(|variant| &variant.steps);
-    let pairs = steps.flat_map(|step| step.in_place());
+    let pairs = steps.flat_map(PlanStep::in_place);
     pairs
         .map(|InPlace { value, over }| (value.as_str(), over.as_str()))
         .collect()

@@ -150,7 +150,6 @@ fn tiles_of(memory: &str) {
         computed >= 8,
         "{computed} of 60 have computed numbers on tiles"
     );
-    println!("{tiled} of 60 go in tiles, {computed} with computed numbers");
 }
 
 fn bright() -> Pipeline {

@@ -8,12 +8,12 @@ fn sources(folder: &Path) -> String {
     let mut text = String::new();
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(&folder).expect("a folder of tests") {
+            let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
-                text.push_str(&fs::read_to_string(path).unwrap());
+                text.push_str(&fs::read_to_string(path).expect("a text"));
             }
         }
     }

@@ -12,6 +12,9 @@ const NEAR: f64 = 1.05;
 const ENTRIES: usize = 256;
 /// The most beginnings that are looked at; fewer where there are many prices.
 const MOST: usize = 400;
+/// What is further from the bound than this is worth as many times as many beginnings.
+const FAR: f64 = 1.10;
+const PATIENCE: usize = 16;
 /// Rounds in which the prices of a beginning become those of one with a piece more.
 const ROUNDS: usize = 150;
 
@@ -109,11 +112,12 @@ pub(crate) fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
     };
     let mut best = all(&root);
     let entries = (costs.len() * cards).max(1);
-    let mut budget = if entries <= ENTRIES {
+    let budget = if entries <= ENTRIES {
         (MOST * 21 / entries).clamp(60, MOST)
     } else {
         0
     };
+    let mut spent = 0;
     let mut open = vec![root];
     loop {
         let places = 0..open.len();
@@ -121,7 +125,9 @@ pub(crate) fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
         // Where nothing is open, every other way was seen to end no sooner.
         let bound = next.map_or(best.makespan, |at| open[at].bound.min(best.makespan));
         best.bound = bound;
-        let Some(at) = next.filter(|_| best.makespan > bound * NEAR && budget > 0) else {
+        let is_far = best.makespan > bound * FAR;
+        let budget = if is_far { PATIENCE * budget } else { budget };
+        let Some(at) = next.filter(|_| best.makespan > bound * NEAR && spent < budget) else {
             return best;
         };
         let beginning = open.swap_remove(at);
@@ -134,7 +140,7 @@ pub(crate) fn deal(costs: &[Vec<f64>], counts: &[usize]) -> Dealt {
             if end >= best.makespan * (1.0 - 1e-9) {
                 continue;
             }
-            budget = budget.saturating_sub(1);
+            spent += 1;
             let (mut dealt, mut loads) = (beginning.dealt.clone(), beginning.loads.clone());
             let mut left = beginning.left.clone();
             dealt[card][kind] += 1;

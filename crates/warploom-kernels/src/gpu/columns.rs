@@ -20,7 +20,8 @@ const SIZE: [i32; 2] = [64, 64];
 const REACH: u32 = 32;
 /// Values of a byte in a group, and groups of them.
 const GROUP: i32 = 16;
-/// The smallest box that is counted: below, bits of the result are found one by one.
+/// The smallest box that is counted: below, bits of the result are found one by one. Where the two cross was
+/// estimated and not measured.
 const LEAST: usize = 169;
 
 /// The reach of a box that is counted, where that is a processor's way.

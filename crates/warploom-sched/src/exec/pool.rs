@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warploom_core::{Buffer, CheckedDevice, MemoryKind, Slice, Space};
 
 use super::error::{LeaseError, RunError};
-use crate::model::{How, Plan, ResourceId, StageId, stride};
+use super::threads::DRIVER;
+use crate::model::{How, Place, Plan, ResourceId, StageId, stride};
 
 /// The slots of all resources of a plan, with what is in each.
 ///
@@ -27,9 +28,14 @@ struct Ring {
     slots: Vec<Slice>,
     /// Where the states of its slots begin.
     first: usize,
+    /// Which bits of a generation number its slot, where there are as many slots as a power of two: every turn
+    /// of every stage asks several times, and dividing is the dearest part of it.
+    bits: Option<u64>,
     /// How often a generation is written and read.
     writes: u64,
     reads: u64,
+    /// Do all stages that use it run, or are enqueued, on one thread?
+    has_one_thread: bool,
 }
 
 /// What is in a slot, as a word in a line of its own: stages on several threads change their slots all the
@@ -95,6 +101,19 @@ fn kind_of(device: &CheckedDevice, space: Space) -> Option<MemoryKind> {
     }
 }
 
+/// Are the slots of a resource taken and given back on one thread? Stages of the device are enqueued by the
+/// driver.
+fn has_one_thread(plan: &Plan, resource: ResourceId) -> bool {
+    let stages = plan.graph().stages().iter();
+    let users = stages.filter(|stage| stage.accesses.iter().any(|a| a.resource == resource));
+    let mut threads = users.map(|stage| match &stage.place {
+        Place::Device { .. } => DRIVER,
+        Place::Host { thread } => thread.as_deref().unwrap_or(&stage.name),
+    });
+    let first = threads.next();
+    threads.all(|thread| Some(thread) == first)
+}
+
 impl Pool {
     /// Allocates what `plan` needs on `device`.
     pub(crate) fn new(plan: &Plan, device: &CheckedDevice) -> Result<Self, RunError> {
@@ -139,8 +158,10 @@ impl Pool {
                 name: resource.name.clone(),
                 slots,
                 first,
+                bits: count.is_power_of_two().then(|| u64::from(count) - 1),
                 writes: uses(|how| matches!(how, How::Write | How::Update)),
                 reads: uses(|how| !matches!(how, How::Write | How::Update)),
+                has_one_thread: has_one_thread(plan, ResourceId(at)),
             });
         }
         let stages = plan.graph().stages().iter().map(|stage| Uses {
@@ -182,12 +203,10 @@ impl Pool {
             How::Previous => generation.checked_sub(1)?,
             _ => generation,
         };
-        let count = self.resources[resource.0].slots.len() as u64;
-        // Every turn of every stage asks this several times, and dividing is the dearest part of it.
-        let slot = if count.is_power_of_two() {
-            generation & (count - 1)
-        } else {
-            generation % count
+        let ring = &self.resources[resource.0];
+        let slot = match ring.bits {
+            Some(bits) => generation & bits,
+            None => generation % ring.slots.len() as u64,
         };
         usize::try_from(slot).ok()
     }
@@ -249,15 +268,16 @@ impl Pool {
             How::Previous => generation,
             _ => generation + 1,
         } & GENERATION_MOST;
+        let one_use = if is_counted { ONE_USE } else { 0 };
         let taken = match how {
             How::Write if state.look().generation != wanted => state.fill(SlotState {
                 generation: wanted,
                 writes_left: ring.writes,
                 reads_left: ring.reads,
-                in_use: u64::from(is_counted),
+                in_use: one_use,
             }),
-            How::Write => state.join(is_counted, |found| found.generation == wanted),
-            _ => state.join(is_counted, |found| {
+            How::Write => state.join(one_use, ring, |found| found.generation == wanted),
+            _ => state.join(one_use, ring, |found| {
                 found.generation == wanted && found.writes_left != ring.writes
             }),
         };
@@ -274,12 +294,13 @@ impl Pool {
         let Some(slot) = self.slot_of(resource, how, generation) else {
             return;
         };
-        let state = &self.states[self.resources[resource.0].first + slot];
+        let ring = &self.resources[resource.0];
+        let state = &self.states[ring.first + slot];
         let one = match how {
             How::Write | How::Update => ONE_WRITE,
             _ => ONE_READ,
         };
-        state.leave(one, if is_counted { ONE_USE } else { 0 });
+        state.leave(one, if is_counted { ONE_USE } else { 0 }, ring);
     }
 }
 
@@ -303,21 +324,22 @@ impl State {
     /// still to come, so nothing can be wrong between looking and counting that was right before.
     fn join(
         &self,
-        is_counted: bool,
+        one_use: u64,
+        ring: &Ring,
         is_right: impl Fn(SlotState) -> bool,
     ) -> Result<(), SlotState> {
         let found = self.look();
         if !is_right(found) {
             return Err(found);
         }
-        if is_counted {
-            self.0.fetch_add(ONE_USE, Ordering::AcqRel);
+        if one_use > 0 {
+            self.change(found.pack(), one_use, ring);
         }
         Ok(())
     }
 
     /// One use less, if it was counted, and one read or writing less to come. Giving back is always allowed.
-    fn leave(&self, one: u64, one_use: u64) {
+    fn leave(&self, one: u64, one_use: u64, ring: &Ring) {
         let found = self.look();
         debug_assert!(found.in_use >= one_use, "given back twice");
         let left = if one == ONE_WRITE {
@@ -327,7 +349,17 @@ impl State {
         };
         // Whoever holds a slot twice in a generation has nothing left to count.
         let one = if left > 0 { one } else { 0 };
-        self.0.fetch_sub(one + one_use, Ordering::AcqRel);
+        self.change(found.pack(), (one + one_use).wrapping_neg(), ring);
+    }
+
+    /// Adds to what was found. Where only one thread changes it, nothing is locked: that is most of what a
+    /// turn costs otherwise.
+    fn change(&self, found: u64, by: u64, ring: &Ring) {
+        if ring.has_one_thread {
+            self.0.store(found.wrapping_add(by), Ordering::Release);
+        } else {
+            self.0.fetch_add(by, Ordering::AcqRel);
+        }
     }
 }
 

@@ -177,8 +177,18 @@ fn overlap() -> Result<()> {
     let real = stream::overlap()?;
     println!("sched_overlap_real_ratio {:.3}", real.ratio);
     println!(
-        "{} replicas: {:.1} ms a frame, {:.1} ms of processors; the other way {:.1} ms",
-        real.replicas, real.frame_ms, real.processor_ms, real.otherwise_ms
+        "sched_overlap_pool_ratio {:.3}",
+        real.frame_ms / real.pool_ms
+    );
+    println!(
+        "{} replicas: {:.1} ms a frame, {:.1} ms of processors, {:.1} ms for stages alone; the other way {:.1} ms, \
+         a pool of threads {:.1} ms",
+        real.replicas,
+        real.frame_ms,
+        real.overlapped_ms,
+        real.processor_ms,
+        real.otherwise_ms,
+        real.pool_ms
     );
     Ok(())
 }

@@ -14,13 +14,14 @@ use warploom_core::{
 use crate::buffer::CpuBuffer;
 use crate::error::no_thread;
 use crate::probe::Machine;
-use crate::queue::CpuQueue;
+use crate::queue::{CpuQueue, thread_name};
 
 /// What a device's queues share: threads and a clock.
 #[derive(Debug)]
 pub(crate) struct Core {
     id: DeviceId,
-    pool: ThreadPool,
+    pool: Arc<ThreadPool>,
+    threads: usize,
     opened: Instant,
 }
 
@@ -29,15 +30,30 @@ impl Core {
         self.id
     }
 
-    /// Where kernels run.
-    pub(crate) fn pool(&self) -> &ThreadPool {
-        &self.pool
+    /// Where the kernels of a queue run: on all threads, or on some of its own if it may not use all.
+    pub(crate) fn pool(&self, desc: &QueueDesc) -> Result<Arc<ThreadPool>> {
+        match usize::try_from(desc.threads) {
+            Ok(threads) if threads > 0 && threads < self.threads => {
+                pool(self.id, threads, &format!("{} kernel", desc.label))
+            }
+            _ => Ok(Arc::clone(&self.pool)),
+        }
     }
 
     /// Time since the device was opened.
     pub(crate) fn now(&self) -> Duration {
         self.opened.elapsed()
     }
+}
+
+fn pool(device: DeviceId, threads: usize, name: &str) -> Result<Arc<ThreadPool>> {
+    let name = thread_name(name);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |index| format!("{name} {index}"))
+        .build()
+        .map_err(|error| no_thread(device, &format!("{threads} kernel threads"), error))?;
+    Ok(Arc::new(pool))
 }
 
 /// The opened processor.
@@ -52,13 +68,12 @@ impl CpuDevice {
     /// Starts `threads` threads for kernels. `limit` is the most its buffers may hold.
     pub(crate) fn open(info: DeviceInfo, threads: usize, limit: u64) -> Result<Self> {
         let id = info.id;
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("cpu kernel {index}"))
-            .build()
-            .map_err(|error| no_thread(id, &format!("{threads} kernel threads"), error))?;
-        let opened = Instant::now();
-        let core = Arc::new(Core { id, pool, opened });
+        let core = Arc::new(Core {
+            id,
+            pool: pool(id, threads, "cpu kernel")?,
+            threads,
+            opened: Instant::now(),
+        });
         let account = Account::new(limit);
         Ok(Self {
             info,

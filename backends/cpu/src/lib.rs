@@ -8,7 +8,7 @@
 //! | devices | one, `cpu:0`, marked as software |
 //! | memory | `host`; what kernels use and what the host sees are the same bytes |
 //! | kernels | Rust functions ([`KernelSource::host`](warploom_core::KernelSource::host)) |
-//! | queues | one thread each; kernels run on the device's own rayon pool, long copies beside it |
+//! | queues | one thread each; kernels run on the device's own rayon pool, or on a smaller one of the queue's, long copies beside it |
 //! | ordering | in order within a queue; between queues only through events |
 //! | clock | time since the device was opened, one for all queues |
 //!

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use rayon::ThreadPool;
 use warploom_core::{Arg, Event, Grid, Kernel, Queue, QueueDesc, Result, Slice};
 
 use crate::buffer::{Claim, CpuBuffer, find_overlap, put_in_order};
@@ -17,6 +18,7 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct CpuQueue {
     core: Arc<Core>,
+    pool: Arc<ThreadPool>,
     link: Arc<Link>,
     thread: Option<JoinHandle<()>>,
     /// Where a command's operands are gathered; kept for its capacity.
@@ -26,8 +28,10 @@ pub(crate) struct CpuQueue {
 impl CpuQueue {
     pub(crate) fn start(core: Arc<Core>, desc: &QueueDesc) -> Result<Self> {
         let link = Arc::new(Link::default());
+        let pool = core.pool(desc)?;
         let worker = Worker {
             core: Arc::clone(&core),
+            pool: Arc::clone(&pool),
             link: Arc::clone(&link),
         };
         let thread = thread::Builder::new()
@@ -36,6 +40,7 @@ impl CpuQueue {
             .map_err(|error| no_thread(core.id(), "a queue's thread", error))?;
         Ok(Self {
             core,
+            pool,
             link,
             thread: Some(thread),
             operands: Operands::default(),
@@ -156,7 +161,7 @@ impl Drop for CpuQueue {
         // A kernel can own the queue that runs it. On either of these threads, joining would wait
         // for what is below on this very stack; the thread ends by itself when all is done.
         let own = thread.thread().id() == thread::current().id();
-        let inside = self.core.pool().current_thread_index().is_some();
+        let inside = self.pool.current_thread_index().is_some();
         if !own && !inside {
             // It ends: every event it may wait for was recorded before, so its queue reaches it
             // without this one. The thread catches all panics, so there is nothing to report.
@@ -166,7 +171,7 @@ impl Drop for CpuQueue {
 }
 
 /// A name the operating system takes: not empty, no zero bytes.
-fn thread_name(label: &str) -> String {
+pub(crate) fn thread_name(label: &str) -> String {
     if label.is_empty() {
         return "cpu queue".into();
     }

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rayon::ThreadPool;
 use warploom_core::{Event, Result};
 
 use crate::buffer::{Claim, Patience, locked};
@@ -29,6 +30,8 @@ const SHORT: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) core: Arc<Core>,
+    /// Where its kernels run.
+    pub(crate) pool: Arc<ThreadPool>,
     pub(crate) link: Arc<Link>,
 }
 
@@ -41,7 +44,7 @@ impl Worker {
             let mut todo = batch.begin(&mut operands);
             while let Some((command, _)) = todo.current() {
                 if matches!(command, Command::Launch { .. }) {
-                    self.core.pool().install(|| self.turn(&mut todo));
+                    self.pool.install(|| self.turn(&mut todo));
                 }
                 // What ended the turn, if anything did, has to wait, and does it here.
                 self.perform(&mut todo, Patience::Wait);
@@ -111,9 +114,8 @@ impl Worker {
             },
             Command::Copy => copy(&operands.claims, patience).then_some(Ok(())),
             Command::Launch { kernel, grid } => {
-                let pool = self.core.pool();
                 // SAFETY: `CpuQueue::launch` puts the claims in order and refuses overlaps.
-                unsafe { kernel::run(pool, kernel, *grid, operands, patience) }
+                unsafe { kernel::run(&self.pool, kernel, *grid, operands, patience) }
             }
         }
     }

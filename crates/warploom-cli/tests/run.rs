@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+use plate::processes::{children, signal, wait_for, wait_within};
 use plate::{Bench, PIPELINE};
 
 #[test]
@@ -152,6 +154,60 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
         }
     }
     eprintln!("{kills} kills in {rounds} rounds");
+}
+
+/// Does somebody of these processes wait for the processor?
+#[cfg(target_os = "linux")]
+fn waits(pids: &[u32]) -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+    let told = command.args(["top", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let devices = told["devices"].as_array().unwrap().iter();
+    let mut waiting = devices.flat_map(|device| device["waiting"].as_array().unwrap());
+    waiting.any(|holder| pids.iter().any(|pid| holder["pid"] == *pid))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
+    let bench = Bench::new(200);
+    // More workers than there are places: what is left of the processor is taken, and kept while they stand still.
+    let crowd = ["--devices", "cpu:0", "--workers-per-device", "64"];
+    let first = bench.start(&[&crowd[..], &["-o", "first", "--batch", "1"]].concat());
+    let mut first = Stopped(first);
+    wait_for("a result", || !bench.results("first").is_empty());
+    assert!(signal("-STOP", first.0.id()));
+    for how in ["--device", "--devices"] {
+        let mut second = bench.start(&["-o", "second", how, "cpu:0"]);
+        let pid = second.id();
+        wait_for("its place in the line", || {
+            waits(&[children(pid), vec![pid]].concat())
+        });
+        assert!(signal("-INT", pid));
+        let mut status = None;
+        wait_within(Duration::from_secs(20), "its end", || {
+            status = second.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(status.unwrap().code(), Some(130), "{how}");
+        assert!(children(pid).is_empty());
+        assert!(bench.results("second").is_empty());
+    }
+    assert!(signal("-CONT", first.0.id()));
+    assert_eq!(first.0.wait().unwrap().code(), Some(0));
+}
+
+/// A process that may stand still, and is not left behind by a test that fails.
+#[cfg(target_os = "linux")]
+struct Stopped(std::process::Child);
+
+#[cfg(target_os = "linux")]
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[cfg(unix)]

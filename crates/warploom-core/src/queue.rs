@@ -20,6 +20,8 @@ pub struct QueueDesc {
     pub label: String,
     /// The sort of work it will carry.
     pub class: QueueClass,
+    /// How many threads its kernels may use, on a device whose kernels are threads'; 0 is all of them.
+    pub threads: u32,
 }
 
 impl QueueDesc {
@@ -28,6 +30,7 @@ impl QueueDesc {
         Self {
             label: label.into(),
             class: QueueClass::default(),
+            threads: 0,
         }
     }
 
@@ -35,6 +38,13 @@ impl QueueDesc {
     #[must_use]
     pub fn with_class(self, class: QueueClass) -> Self {
         Self { class, ..self }
+    }
+
+    /// The same with kernels on so many threads at most; 0 is all of them. Queues with a part each do not
+    /// wait for each other's threads.
+    #[must_use]
+    pub fn with_threads(self, threads: u32) -> Self {
+        Self { threads, ..self }
     }
 }
 

@@ -5,7 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use rayon::prelude::*;
-use warploom_core::{Arg, DeviceError, Event, KernelSource, Param, Queue, Result, Slice};
+use rstest::rstest;
+use warploom_core::{
+    Arg, DeviceError, Event, KernelSource, Param, Queue, QueueDesc, Result, Slice,
+};
 use warploom_cpu::CpuBackend;
 
 use crate::*;
@@ -261,6 +264,30 @@ fn kernels_use_the_threads_of_the_device() {
         .flat_map(|n| n.to_ne_bytes())
         .collect();
     assert_eq!(bytes_of(&sums), expected.repeat(4));
+}
+
+/// A queue that may not use all threads has some of its own; more than there are is all of them.
+#[rstest]
+#[case(0, 3)]
+#[case(1, 1)]
+#[case(2, 2)]
+#[case(3, 3)]
+#[case(7, 3)]
+fn a_queue_uses_no_more_threads_than_it_may(#[case] asked: u32, #[case] used: u32) {
+    let device = open_with(CpuBackend::with_threads(3));
+    let source = KernelSource::host("count", &[Param::Write], |call| {
+        let threads = u32::try_from(rayon::current_num_threads()).unwrap();
+        call.write::<u32>(0).copy_from_slice(&[threads]);
+    });
+    let kernel = device.kernel(&source).unwrap();
+    let count = buffer(&device, 4);
+    let desc = QueueDesc::named("some").with_threads(asked);
+    let mut queue = device.queue(&desc).unwrap();
+    queue
+        .launch(&kernel, ONE, &arg(Slice::whole(&count)))
+        .unwrap();
+    queue.record().unwrap().wait(Some(PATIENCE)).unwrap();
+    assert_eq!(bytes_of(&count), used.to_ne_bytes());
 }
 
 /// An event of another backend, which the host has to wait for.

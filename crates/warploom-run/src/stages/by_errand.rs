@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warploom_core::Space;
 use warploom_sched::{Options, Payloads, Resource, Slots, Stage, StageError, StageGraph, plan};
 
-use super::{AT_ONCE, Parts, Schedule, times};
+use super::{AT_ONCE, Parts, Schedule, Seats, times};
 use crate::errand::{ALIGN, Errand, bytes_of, in_a_row};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
@@ -62,8 +62,12 @@ impl Parts<'_> {
         let of = Arc::clone(agenda);
         let variants = plan_of.variants.len();
         let arrivals = vec![arrivals; variants];
-        let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
-        let payloads = self.writing(payloads, (write, results, leavings), down, &host);
+        let payloads = self.reading(
+            Payloads::new(),
+            (read, Seats::new(vec![images], up), arrivals),
+        );
+        let out = Seats::new(vec![results], down);
+        let payloads = self.writing(payloads, (write, out, leavings), &host);
         let payloads = payloads.host(work, move |turn| {
             // One unit at a time.
             let round = of.round(turn.batch())?;

@@ -5,6 +5,7 @@ mod in_place;
 mod size;
 mod with_copies;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,8 +85,7 @@ impl Parts<'_> {
     pub(super) fn reading(
         &self,
         payloads: Payloads,
-        (stage, resource, arrivals): (StageId, ResourceId, Vec<Vec<Arrival>>),
-        stride: u64,
+        (stage, seats, arrivals): (StageId, Seats, Vec<Vec<Arrival>>),
     ) -> Payloads {
         let agenda = Arc::clone(self.agenda);
         let mut reading = Reading::new(self.wishes.readers);
@@ -97,14 +97,15 @@ impl Parts<'_> {
             };
             let course = &round.course;
             agenda.recorder.host("read", batch, || {
-                turn.write(resource, |bytes| {
-                    for (at, number) in round.numbers() {
-                        let variant = course.item(number).unit.variant;
-                        let place = cut_mut(bytes, at, stride);
-                        reading.look_ahead(course, number + 1, &arrivals);
-                        reading.fill(course, number, &arrivals[variant], place);
-                    }
-                })
+                for (at, number) in round.numbers() {
+                    let variant = course.item(number).unit.variant;
+                    reading.look_ahead(course, number + 1, &arrivals);
+                    let (resource, range) = seats.bytes(at);
+                    turn.write(resource, |bytes| {
+                        reading.fill(course, number, &arrivals[variant], &mut bytes[range]);
+                    })?;
+                }
+                Ok::<(), StageError>(())
             })?;
             Ok(Fill::Full)
         })
@@ -113,8 +114,7 @@ impl Parts<'_> {
     pub(super) fn writing(
         &self,
         payloads: Payloads,
-        (stage, resource, leavings): (StageId, ResourceId, Vec<Vec<Leaving>>),
-        stride: u64,
+        (stage, seats, leavings): (StageId, Seats, Vec<Vec<Leaving>>),
         device: &CheckedDevice,
     ) -> Payloads {
         let device = device.clone();
@@ -127,13 +127,14 @@ impl Parts<'_> {
             let course = &round.course;
             agenda.recorder.weigh(&device);
             agenda.recorder.host("write", batch, || {
-                turn.read(resource, |bytes| {
-                    for (at, number) in round.numbers() {
-                        let variant = course.item(number).unit.variant;
-                        let place = cut(bytes, at, stride);
-                        writing.take(course, number, &leavings[variant], place);
-                    }
-                })
+                for (at, number) in round.numbers() {
+                    let variant = course.item(number).unit.variant;
+                    let (resource, range) = seats.bytes(at);
+                    turn.read(resource, |bytes| {
+                        writing.take(course, number, &leavings[variant], &bytes[range]);
+                    })?;
+                }
+                Ok::<(), StageError>(())
             })?;
             agenda.done(batch);
             Ok(())
@@ -178,6 +179,42 @@ fn each(
     Ok(())
 }
 
+/// Where the units of a generation are: one after the other in turn over several resources.
+#[derive(Clone, Debug)]
+pub(super) struct Seats {
+    resources: Arc<[ResourceId]>,
+    /// Bytes of a unit.
+    stride: u64,
+}
+
+impl Seats {
+    pub(super) fn new(resources: Vec<ResourceId>, stride: u64) -> Self {
+        Self {
+            resources: resources.into(),
+            stride,
+        }
+    }
+
+    pub(super) fn resources(&self) -> &[ResourceId] {
+        &self.resources
+    }
+
+    /// Which resource a unit is in, by its place in the generation, and where.
+    pub(super) fn place(&self, at: u64) -> (usize, Range<u64>) {
+        let count = self.resources.len() as u64;
+        let (which, number) = (at % count, at / count);
+        let range = number * self.stride..(number + 1) * self.stride;
+        (usize::try_from(which).unwrap_or(0), range)
+    }
+
+    /// The same for the host.
+    fn bytes(&self, at: u64) -> (ResourceId, Range<usize>) {
+        let (which, range) = self.place(at);
+        let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        (self.resources[which], index(range.start)..index(range.end))
+    }
+}
+
 fn no_memory(kind: &str) -> RunFailure {
     RunFailure::Foreign {
         what: format!("its device has no {kind}"),
@@ -188,16 +225,34 @@ fn piece(slice: &Slice, at: u64, stride: u64) -> Result<Slice, warploom_core::De
     slice.part(at * stride..(at + 1) * stride)
 }
 
-fn cut(bytes: &[u8], at: u64, stride: u64) -> &[u8] {
-    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    &bytes[index(at * stride)..index((at + 1) * stride)]
-}
-
-fn cut_mut(bytes: &mut [u8], at: u64, stride: u64) -> &mut [u8] {
-    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    &mut bytes[index(at * stride)..index((at + 1) * stride)]
-}
-
 fn times(seconds: f64, batch: u64) -> Duration {
     Duration::try_from_secs_f64(seconds * batch as f64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::Space;
+    use warploom_sched::{Resource, StageGraph};
+
+    use super::*;
+
+    /// No two units of a generation have a byte in common, and all resources together have no more than they
+    /// need.
+    #[test]
+    fn units_sit_beside_each_other() {
+        let mut graph = StageGraph::new();
+        let resources = (0..3).map(|_| graph.resource(Resource::new("slot", Space::Host, 1)));
+        let seats = Seats::new(resources.collect(), 256);
+        for batch in 1..20_u64 {
+            let mut ends = [0; 3];
+            for at in 0..batch {
+                let (which, range) = seats.place(at);
+                assert_eq!((range.start, range.end), (ends[which], ends[which] + 256));
+                ends[which] = range.end;
+            }
+            assert_eq!(ends.iter().sum::<u64>(), batch * 256);
+            let rooms = [0, 1, 2].map(|which: u64| batch.saturating_sub(which).div_ceil(3) * 256);
+            assert_eq!(ends, rooms);
+        }
+    }
 }

@@ -8,6 +8,9 @@ use super::Wishes;
 /// Slots of memory that a disk and a thread hand to each other. Two would do if files always took as long
 /// as those before; a third bridges one that takes longer.
 pub(super) const AT_ONCE: u32 = 3;
+/// Units of a generation on the processor, however large: its threads do better with two of them at once
+/// than with each by itself, where all wait for the last thread that is at it.
+const SIDE_BY_SIDE: u64 = 2;
 /// The most units of a generation, if nobody asks for more.
 const MOST: u64 = 32;
 
@@ -37,7 +40,12 @@ impl Size {
         let wish = wishes.batch.unwrap_or_else(|| {
             // A few generations there should be, or nothing overlaps.
             let share = items.div_ceil(u64::from(AT_ONCE) * 2);
-            (ENOUGH / stride).clamp(1, MOST).min(share)
+            let least = if pool.memory == "host" {
+                SIDE_BY_SIDE
+            } else {
+                1
+            };
+            (ENOUGH / stride).clamp(least, MOST).min(share)
         });
         Self {
             depth,

@@ -8,7 +8,7 @@ use warploom_sched::{
     Options, Payloads, Resource, ResourceId, Slots, Stage, StageGraph, StageId, plan,
 };
 
-use super::{AT_ONCE, Parts, Schedule, Size, each, no_memory, piece, times};
+use super::{AT_ONCE, Parts, Schedule, Seats, Size, each, no_memory, piece, times};
 use crate::error::RunFailure;
 use crate::reading::Arrival;
 use crate::rooms::{Faces, kind, shared};
@@ -75,8 +75,12 @@ impl Parts<'_> {
         let write = graph.stage(Stage::host("write").reads(results).taking(write_time));
         let arrivals: Vec<Vec<Arrival>> = scripts.iter().map(|s| s.arrivals.clone()).collect();
         let leavings: Vec<Vec<Leaving>> = scripts.iter().map(|s| s.leavings.clone()).collect();
-        let payloads = self.reading(Payloads::new(), (read, images, arrivals), up);
-        let payloads = self.writing(payloads, (write, results, leavings), down, device);
+        let payloads = self.reading(
+            Payloads::new(),
+            (read, Seats::new(vec![images], up), arrivals),
+        );
+        let out = Seats::new(vec![results], down);
+        let payloads = self.writing(payloads, (write, out, leavings), device);
         let on_device = OnDevice {
             stages: [upload, work, download],
             resources: [images, slot, results],

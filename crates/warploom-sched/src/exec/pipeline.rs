@@ -117,7 +117,9 @@ impl<C: Crew> Pipeline<C> {
         let pool = Arc::new(Pool::new(plan, device)?);
         let mut queues = Vec::new();
         for queue in plan.queues() {
-            let desc = QueueDesc::named(&*queue.name).with_class(queue.class);
+            let desc = QueueDesc::named(&*queue.name)
+                .with_class(queue.class)
+                .with_threads(queue.threads);
             let made = device.queue(&desc);
             queues.push(made.map_err(|error| RunError::Start {
                 error: Box::new(error),

@@ -129,18 +129,20 @@ pub struct Stage {
     pub accesses: Vec<Access>,
     /// How long one generation takes; zero when nobody knows.
     pub time: Duration,
-    /// On how many threads of the host it works at once, if it runs there.
+    /// On how many threads it works at once: of the host, or of a device whose kernels are threads', where 0
+    /// is all of them.
     pub threads: u32,
 }
 
 impl Stage {
     fn at(name: impl Into<String>, place: Place) -> Self {
+        let is_host = matches!(place, Place::Host { .. });
         Self {
             name: name.into(),
             place,
             accesses: Vec::new(),
             time: Duration::ZERO,
-            threads: 1,
+            threads: u32::from(is_host),
         }
     }
 
@@ -168,7 +170,7 @@ impl Stage {
         Self { time, ..self }
     }
 
-    /// The same, working on so many threads of the host at once.
+    /// The same, working on so many threads at once: of the host, or of a device whose kernels are threads'.
     #[must_use]
     pub fn on_threads(self, threads: u32) -> Self {
         Self { threads, ..self }

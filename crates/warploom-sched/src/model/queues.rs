@@ -12,6 +12,8 @@ pub struct PlannedQueue {
     pub name: String,
     /// The sort of work it carries.
     pub class: QueueClass,
+    /// How many threads it may use, where kernels are threads'; 0 is all of them.
+    pub threads: u32,
     /// Its stages, in the order it takes them.
     pub stages: Vec<StageId>,
 }
@@ -42,8 +44,15 @@ pub(crate) fn derive(graph: &StageGraph, levels: &[u32]) -> Vec<PlannedQueue> {
                 .find(|(of, at, _)| (of, *at) == (class, level))
                 .map(|(_, _, known)| *known),
         };
+        let threads = graph.stage_at(stage).threads;
         if let Some(known) = known {
-            queues[known].stages.push(stage);
+            let queue = &mut queues[known];
+            queue.stages.push(stage);
+            // Whoever wants all of them is not held up by the others.
+            queue.threads = match (queue.threads, threads) {
+                (0, _) | (_, 0) => 0,
+                (one, other) => one.max(other),
+            };
             continue;
         }
         let name = queue.clone().unwrap_or_else(|| {
@@ -53,6 +62,7 @@ pub(crate) fn derive(graph: &StageGraph, levels: &[u32]) -> Vec<PlannedQueue> {
         queues.push(PlannedQueue {
             name,
             class: *class,
+            threads,
             stages: vec![stage],
         });
     }
@@ -71,4 +81,32 @@ fn free_name(graph: &StageGraph, queues: &[PlannedQueue], base: &str) -> String 
         .chain(numbered)
         .find(|name| !named(name))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::model::Stage;
+
+    #[rstest]
+    #[case([2, 3], 3)]
+    #[case([1, 0], 0)]
+    #[case([0, 1], 0)]
+    fn a_queue_has_the_threads_that_its_stages_want(
+        #[case] wanted: [u32; 2],
+        #[case] threads: u32,
+    ) {
+        let mut graph = StageGraph::new();
+        for (name, wanted) in ["one", "two"].iter().zip(wanted) {
+            let stage = Stage::device(*name, QueueClass::Compute);
+            graph.stage(stage.on("both").on_threads(wanted));
+        }
+        let queues = derive(&graph, &[0, 0]);
+        assert_eq!((queues.len(), queues[0].threads), (1, threads));
+        let mut graph = StageGraph::new();
+        graph.stage(Stage::device("alone", QueueClass::Compute));
+        assert_eq!(derive(&graph, &[0])[0].threads, 0);
+    }
 }

@@ -129,13 +129,12 @@ impl Parts<'_> {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use warploom_core::DeviceId;
     use warploom_core::memory::HOST;
 
     use super::*;
 
     fn processor(units: u32) -> DeviceInfo {
-        let mut info = DeviceInfo::software(DeviceId::new("cpu", 0), "some", &[HOST]);
+        let mut info = DeviceInfo::software("cpu:0".parse().unwrap(), "some", &[HOST]);
         info.caps.set(Caps::CONCURRENT_QUEUES, units > 1);
         info.limits.compute_units = units;
         info

@@ -29,10 +29,8 @@ fn works(batch: u64, info: &DeviceInfo) -> usize {
     if !info.caps.contains(Caps::CONCURRENT_QUEUES) {
         return 1;
     }
-    let most = info.limits.compute_units.min(WORKS.len() as u32);
-    usize::try_from(batch.min(u64::from(most)))
-        .unwrap_or(1)
-        .max(1)
+    let most = batch.min(u64::from(info.limits.compute_units));
+    usize::try_from(most).unwrap_or(1).clamp(1, WORKS.len())
 }
 
 /// How many threads each of so many has for itself; 0 is all, with the others. Apart they are never in each

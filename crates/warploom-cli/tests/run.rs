@@ -160,8 +160,11 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
 #[cfg(target_os = "linux")]
 fn waits(pids: &[u32]) -> bool {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+    command.env("WARPLOOM_CPU_ONLY", "1");
     let told = command.args(["top", "--json"]).output().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.status.success(), "{:?}: {stderr}", told.status);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     let devices = told["devices"].as_array().unwrap().iter();
     let mut waiting = devices.flat_map(|device| device["waiting"].as_array().unwrap());
     waiting.any(|holder| pids.iter().any(|pid| holder["pid"] == *pid))

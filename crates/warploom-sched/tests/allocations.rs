@@ -57,8 +57,12 @@ fn allocated(generations: u64, on_driver: bool, check_races: bool) -> u64 {
 fn a_thousand_generations_allocate_what_ten_do_i8() {
     // One test in this binary, because all threads count together.
     for (on_driver, check_races) in [(true, false), (false, false), (true, true)] {
-        let few = allocated(10, on_driver, check_races);
-        let many = allocated(1000, on_driver, check_races);
+        // What a run allocates it allocates every time; the harness has a thread that allocates when it likes.
+        let least = |generations| {
+            let tries = (0..3).map(|_| allocated(generations, on_driver, check_races));
+            tries.min().unwrap_or(0)
+        };
+        let (few, many) = (least(10), least(1000));
         // Threads that watch begin when they are first needed, which is a matter of luck.
         let luck = if on_driver { 0 } else { 64 };
         assert!(

@@ -75,31 +75,85 @@ impl<R: Real> Columns<R> {
     /// One place after the other.
     #[inline(always)]
     fn side_by_side<T: Pixel<Real = R>>(&self, lines: &Lines<'_, T>, row: &mut [R]) {
-        let low = self.inside[0].low;
-        let parts = &self.parts[..row.len()];
-        let lines_of = lines
+        let (low, count) = (self.inside[0].low, row.len());
+        let all = lines
             .rows
-            .map(|rows| rows.map(|line| &line[low..=low + row.len()]));
-        let mixed = |line: &[T], x: usize| mix(line[x].to_real(), line[x + 1].to_real(), parts[x]);
-        lines.down(row, |z, y, x| mixed(lines_of[z][y], x));
+            .map(|rows| rows.map(|line| Beside::new(line, low, count)));
+        lines.down(row, &self.parts[..count], all);
     }
 
     /// `N` pixels from place to place, two or more.
     #[inline(always)]
     fn apart<T: Pixel<Real = R>, const N: usize>(&self, lines: &Lines<'_, T>, row: &mut [R]) {
         let low = self.inside[0].low;
-        let parts = &self.parts[..row.len()];
         // Of the last place two pixels are there, perhaps not all N; so it is made by itself.
         let Some((last, most)) = row.split_last_mut() else {
             return;
         };
-        let lines_of = lines.rows.map(|rows| {
-            rows.map(|line| &line[low..low + N * most.len()].as_chunks::<N>().0[..most.len()])
+        let count = most.len();
+        let all = lines.rows.map(|rows| {
+            rows.map(|line| Apart::<T, N>(&line[low..low + N * count].as_chunks::<N>().0[..count]))
         });
-        let mixed =
-            |line: &[[T; N]], x: usize| mix(line[x][0].to_real(), line[x][1].to_real(), parts[x]);
-        lines.down(most, |z, y, x| mixed(lines_of[z][y], x));
-        *last = lines.value(self.inside[most.len()]);
+        lines.down(most, &self.parts[..count], all);
+        *last = lines.value(self.inside[count]);
+    }
+}
+
+/// A line of an image, mixed along x. Methods and not closures: what is not compiled into the loop it is
+/// called in is compiled without vectors, and without the instruction that multiplies and adds.
+trait Line<R>: Copy {
+    /// Place number `x`, which is so far along.
+    fn at(self, x: usize, part: R) -> R;
+}
+
+/// Places that follow each other: their pixels, and those to the right of them.
+struct Beside<'a, T> {
+    left: &'a [T],
+    right: &'a [T],
+}
+
+impl<'a, T> Beside<'a, T> {
+    /// `count` places from `low` on.
+    #[inline(always)]
+    fn new(line: &'a [T], low: usize, count: usize) -> Self {
+        Self {
+            left: &line[low..low + count],
+            right: &line[low + 1..=low + count],
+        }
+    }
+}
+
+impl<T> Clone for Beside<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Beside<'_, T> {}
+
+impl<T: Pixel> Line<T::Real> for Beside<'_, T> {
+    #[inline(always)]
+    fn at(self, x: usize, part: T::Real) -> T::Real {
+        mix(self.left[x].to_real(), self.right[x].to_real(), part)
+    }
+}
+
+/// Places that are `N` pixels apart.
+struct Apart<'a, T, const N: usize>(&'a [[T; N]]);
+
+impl<T, const N: usize> Clone for Apart<'_, T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const N: usize> Copy for Apart<'_, T, N> {}
+
+impl<T: Pixel, const N: usize> Line<T::Real> for Apart<'_, T, N> {
+    #[inline(always)]
+    fn at(self, x: usize, part: T::Real) -> T::Real {
+        let pixels = &self.0[x];
+        mix(pixels[0].to_real(), pixels[1].to_real(), part)
     }
 }
 
@@ -125,30 +179,32 @@ impl<'a, T: Pixel> Lines<'a, T> {
         }
     }
 
-    /// A row, given what is mixed along x: plane, line and place.
+    /// A row, given its lines: of both planes both, as far as they are different ones.
     #[inline(always)]
-    fn down(&self, row: &mut [T::Real], mixed: impl Fn(usize, usize, usize) -> T::Real) {
+    fn down<L: Line<T::Real>>(&self, row: &mut [T::Real], parts: &[T::Real], lines: [[L; 2]; 2]) {
         let (y, z) = (self.y.part, self.z.part);
-        let plane = |z: usize, x: usize| mix(mixed(z, 0, x), mixed(z, 1, x), y);
+        let [[a, b], [c, d]] = lines;
+        let pixels = row.iter_mut().zip(parts).enumerate();
         match self.flat {
             [true, true] => {
-                for (x, to) in row.iter_mut().enumerate() {
-                    *to = mixed(0, 0, x);
+                for (x, (to, &part)) in pixels {
+                    *to = a.at(x, part);
                 }
             }
             [true, false] => {
-                for (x, to) in row.iter_mut().enumerate() {
-                    *to = plane(0, x);
+                for (x, (to, &part)) in pixels {
+                    *to = mix(a.at(x, part), b.at(x, part), y);
                 }
             }
             [false, true] => {
-                for (x, to) in row.iter_mut().enumerate() {
-                    *to = mix(mixed(0, 0, x), mixed(1, 0, x), z);
+                for (x, (to, &part)) in pixels {
+                    *to = mix(a.at(x, part), c.at(x, part), z);
                 }
             }
             [false, false] => {
-                for (x, to) in row.iter_mut().enumerate() {
-                    *to = mix(plane(0, x), plane(1, x), z);
+                for (x, (to, &part)) in pixels {
+                    let near = mix(a.at(x, part), b.at(x, part), y);
+                    *to = mix(near, mix(c.at(x, part), d.at(x, part), y), z);
                 }
             }
         }

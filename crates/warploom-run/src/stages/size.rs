@@ -143,7 +143,10 @@ mod tests {
             let size = Size::of(&pool(memory, slot, None), 3, &NO_WISHES, items);
             (size.depth, size.batch)
         };
-        assert_eq!(of("host", 1 << 24, 100), (3, 1));
+        assert_eq!(of("opencl.device", 1 << 24, 100), (3, 1));
+        // Threads of the processor have each its own, as far as there are enough to share out.
+        assert_eq!(of("host", 1 << 24, 100), (3, 2));
+        assert_eq!(of("host", 1 << 24, 6), (3, 1));
         assert_eq!(of("host", 1 << 14, 10_000), (3, 32));
         assert_eq!(of("opencl.device", 1 << 14, 12).1, 2);
     }

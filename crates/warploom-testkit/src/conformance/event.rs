@@ -1,11 +1,10 @@
 //! Promises of `Event`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom_core::{
-    DeviceError, Event, HostCall, KernelSource, Language, Param, Queue, QueueDesc, Slice,
-};
+use warploom_core::{DeviceError, Event, KernelSource, Language, Param, Queue, QueueDesc, Slice};
 
 use crate::case::{Stop, Verdict, cases, ensure};
 use crate::rig::{PATIENCE, Rig, content, done, eventually, same};
@@ -233,7 +232,13 @@ fn outlives_queue_and_device(rig: &Rig) -> Verdict {
     Ok(())
 }
 
-fn panics(_: &mut HostCall<'_>) {
+/// A kernel that fails, when it is told to or does not want to wait for that any longer.
+fn panics(may: &AtomicBool) {
+    const LONG: Duration = Duration::from_millis(500);
+    let begun = Instant::now();
+    while !may.load(Ordering::Acquire) && begun.elapsed() < LONG {
+        std::thread::sleep(Duration::from_micros(50));
+    }
     // A panic as far as anyone can catch, without the hook that would print it here.
     let text = "this kernel panics on purpose".to_owned();
     std::panic::resume_unwind(Box::new(text));
@@ -245,15 +250,21 @@ fn failed(rig: &Rig, queue: &mut dyn Queue) -> Verdict<Arc<dyn Event>> {
         let text = "only host code can fail without taking the device along";
         return Err(Stop::skip(text));
     }
-    let kernel = rig
-        .device
-        .kernel(&KernelSource::host("panics", &[Param::Write], panics))?;
+    // A queue that knows of its failure refuses to record; there has to be an event before.
+    let may = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&may);
+    let source = KernelSource::host("panics", &[Param::Write], move |_| panics(&told));
+    let kernel = rig.device.kernel(&source)?;
     let slice = Slice::whole(&rig.buffer(64)?);
     let grid = warploom_core::Grid::groups([1, 1, 1]);
     match queue.launch(&kernel, grid, &[slice.into()]) {
         // A device that runs everything at once may say so at once, and then has nothing to mark.
         Err(_) => Err(Stop::skip("a failing launch fails at once here")),
-        Ok(()) => Ok(queue.record()?),
+        Ok(()) => {
+            let event = queue.record();
+            may.store(true, Ordering::Release);
+            Ok(event?)
+        }
     }
 }
 

@@ -20,7 +20,8 @@ def main():
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for further rounds of short calls")
     parser.add_argument("--busy", action="store_true", help="with ops: count processor time; see spent.py")
     parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
+    # Operations may come after options.
+    args = parser.parse_intermixed_args()
     # Read by the driver when it is loaded, which is later.
     os.environ["POCL_MAX_PTHREAD_COUNT"] = str(args.threads)
     if args.what == "pools":

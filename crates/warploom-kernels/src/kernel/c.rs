@@ -41,6 +41,19 @@ static inline double wl_floor_wide(double v) {
 #endif
 ";
 
+/// A hint for loops over pixels side by side. Compilers use half of what the vectors of AVX-512 hold, for the
+/// sake of programs that use them now and then; kernels use nothing else. Two vectors at once have twice as
+/// much to do while one waits: measured, 5 to 45 % for neighbourhoods and nothing where memory is the limit.
+const LANES: &str = "\
+#if defined(__clang__) && defined(__AVX512F__)
+#define WL_LANES _Pragma(\"clang loop vectorize_width(32)\")
+#else
+#define WL_LANES
+#endif
+";
+/// Loops of so many turns, or several times as many, are over pixels side by side.
+const RUN: u32 = 64;
+
 struct C<'a> {
     def: &'a KernelDef,
     cuda: bool,
@@ -90,6 +103,7 @@ impl C<'_> {
                 text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
             }
             text += "#pragma OPENCL FP_CONTRACT OFF\n";
+            text += LANES;
             if self.has(Un::Round, Ty::F32) {
                 text += ROUND;
             }
@@ -351,7 +365,14 @@ impl Dialect for C<'_> {
     }
 
     fn for_(&self, name: &str, from: &str, to: &str, step: &str) -> String {
-        format!("for (int {name} = {from}; {name} < {to}; {name} += {step}) {{")
+        let turns: Option<u32> = to.parse().ok().filter(|_| (from, step) == ("0", "1"));
+        let is_side_by_side = turns.is_some_and(|turns| turns > 0 && turns.is_multiple_of(RUN));
+        let hint = if is_side_by_side && !self.cuda {
+            "WL_LANES "
+        } else {
+            ""
+        };
+        format!("{hint}for (int {name} = {from}; {name} < {to}; {name} += {step}) {{")
     }
 
     fn endless(&self) -> &'static str {

@@ -134,8 +134,8 @@ pub(crate) struct Run {
     /// Images in flight; as many as pay and fit if nothing is said.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) depth: Option<u32>,
-    /// Images that are handed over together; several if they are small and nothing is said. Several devices
-    /// keep to it: one without room for so many ends the run.
+    /// Images that are handed over together; several if they are small, and two on the processor, if nothing
+    /// is said. Several devices keep to it: one without room for so many ends the run.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) batch: Option<u64>,
     /// Threads that read images before their turn, where one is too slow; as many as there are cores for, up

@@ -285,6 +285,22 @@ fn a_dry_run_does_nothing() {
     let (code, answer) = bench.told(&["-o", "out", "--dry-run"]);
     assert_eq!((code, answer["records"].as_u64()), (0, Some(3)));
     assert_eq!(answer["plan"]["pipeline"], "spots");
+    assert_eq!(
+        answer["batch"], 1,
+        "three records are too few to go together"
+    );
+    // What is said is what is leased: generations of several records take several times a record's slots.
+    let bytes = |batch: &str| {
+        let (code, answer) = bench.told(&["-o", "out", "--dry-run", "--batch", batch]);
+        assert_eq!((code, answer["batch"].to_string().as_str()), (0, batch));
+        answer["bytes"].as_u64().unwrap()
+    };
+    assert!(bytes("1") < bytes("2") && bytes("2") < bytes("3"));
+    let (_, stdout, _) = bench.run(&["-o", "out", "--dry-run", "--batch", "2"]);
+    assert!(
+        stdout.contains("  2 images go through together, so "),
+        "{stdout}"
+    );
 }
 
 #[test]

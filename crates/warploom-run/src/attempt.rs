@@ -15,9 +15,7 @@ use crate::journal::Keeper;
 use crate::recording::Trail;
 use crate::rooms::{Constants, Faces};
 use crate::settings::Settings;
-#[cfg(all(feature = "fleet", target_os = "linux"))]
-use crate::stages::generation;
-use crate::stages::{Parts, Schedule, Wishes, footprint};
+use crate::stages::{Parts, Schedule, Wishes, footprint, generation};
 
 /// Works on what is left, on one plan's devices. Answers also what the schedule came to, as far as
 /// there was one.
@@ -85,13 +83,11 @@ pub(crate) fn requests(plan: &ExecutionPlan, settings: &Settings, items: u64) ->
 }
 
 /// Bytes that a run takes of its card.
-#[cfg(all(feature = "fleet", target_os = "linux"))]
 pub(crate) fn taken(plan: &ExecutionPlan, settings: &Settings, items: u64) -> u64 {
     footprint(plan, &plan.device.faces, &wishes(settings), items)
 }
 
 /// Units that are handed to its card together.
-#[cfg(all(feature = "fleet", target_os = "linux"))]
 pub(crate) fn at_once(plan: &ExecutionPlan, settings: &Settings, items: u64) -> u64 {
     generation(plan, &plan.device.faces, &wishes(settings), items)
 }

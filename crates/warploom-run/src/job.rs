@@ -9,7 +9,7 @@ use warploom_core::{Registry, Status};
 use warploom_io::records::RecordReader;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
 
-use crate::attempt::attempt;
+use crate::attempt::{at_once, attempt, taken};
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::folder::{About, AboutDevice, Origin, RunFolder};
@@ -50,6 +50,10 @@ pub struct Preview {
     pub records: Vec<(String, Vec<PathBuf>)>,
     /// How many of them an earlier run has done.
     pub skipped: u64,
+    /// Images that go through the stages together.
+    pub batch: u64,
+    /// Bytes that the run would take of its card.
+    pub bytes: u64,
 }
 
 impl Job {
@@ -121,12 +125,15 @@ impl Job {
             let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
             skipped = done_before(&course, &journal).len() as u64;
         }
+        let items = (tasks.len() * units(&plan).len()) as u64;
         let records = tasks.into_iter().map(|task| {
             let files = task.files.into_iter().flatten().collect();
             (task.record.id().to_owned(), files)
         });
         Ok(Preview {
             records: records.collect(),
+            batch: at_once(&plan, settings, items),
+            bytes: taken(&plan, settings, items),
             plan,
             skipped,
         })

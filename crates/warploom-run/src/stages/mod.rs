@@ -25,10 +25,8 @@ use crate::writing::{Leaving, Writing};
 /// says of the bound goes by what they took.
 const DISK: f64 = 1e9;
 
-pub(crate) use size::footprint;
-#[cfg(all(feature = "fleet", target_os = "linux"))]
-pub(crate) use size::generation;
 use size::{AT_ONCE, Size};
+pub(crate) use size::{footprint, generation};
 
 /// A schedule and what its stages do.
 pub(crate) struct Schedule {

@@ -85,7 +85,6 @@ pub(crate) fn footprint(
 }
 
 /// Units of a generation on a card.
-#[cfg(all(feature = "fleet", target_os = "linux"))]
 pub(crate) fn generation(
     plan: &ExecutionPlan,
     faces: &[String],

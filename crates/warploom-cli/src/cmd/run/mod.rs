@@ -18,7 +18,7 @@ use std::time::Duration;
 use warploom::plan::{Options, Pipeline};
 use warploom::run::{Input, Job, Outcome, Preview, RunFailure, Settings, Summary};
 use warploom::watch::Recording;
-use warploom::{CancelToken, Registry};
+use warploom::{Bytes, CancelToken, Registry};
 
 use crate::args;
 use crate::calibration;
@@ -168,12 +168,23 @@ fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {
             "records": preview.records.len(),
             "skipped": preview.skipped,
             "files": preview.records,
+            "batch": preview.batch,
+            "bytes": preview.bytes,
             "plan": preview.plan,
         }));
     }
     let mut text = preview.plan.summary();
     let count = preview.records.len();
     // Writing to a text cannot fail.
+    if preview.batch > 1 {
+        let _ = writeln!(
+            text,
+            "  {} images go through together, so {} of {} are taken",
+            preview.batch,
+            Bytes(preview.bytes),
+            preview.plan.device.name
+        );
+    }
     let _ = writeln!(
         text,
         "\n{count} records, {} of them done before",

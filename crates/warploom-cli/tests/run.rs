@@ -9,6 +9,8 @@ mod plate;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -156,40 +158,60 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
     eprintln!("{kills} kills in {rounds} rounds");
 }
 
-/// Does somebody of these processes wait for the processor?
+/// What a command says as JSON, of a machine whose leases are in a folder of their own.
 #[cfg(target_os = "linux")]
-fn waits(pids: &[u32]) -> bool {
+fn said(leases: &Path, args: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-    command.env("WARPLOOM_CPU_ONLY", "1");
-    let told = command.args(["top", "--json"]).output().unwrap();
+    command
+        .env("WARPLOOM_CPU_ONLY", "1")
+        .env("TMPDIR", leases)
+        .args(args);
+    let told = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(told.status.success(), "{:?}: {stderr}", told.status);
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    let devices = told["devices"].as_array().unwrap().iter();
-    let mut waiting = devices.flat_map(|device| device["waiting"].as_array().unwrap());
-    waiting.any(|holder| pids.iter().any(|pid| holder["pid"] == *pid))
+    serde_json::from_slice(&told.stdout).unwrap()
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
-    let bench = Bench::new(200);
-    // More workers than there are places: what is left of the processor is taken, and kept while they stand still.
-    let crowd = ["--devices", "cpu:0", "--workers-per-device", "64"];
-    let first = bench.start(&[&crowd[..], &["-o", "first", "--batch", "1"]].concat());
-    let mut first = Stopped(first);
-    wait_for("a result", || !bench.results("first").is_empty());
+    let bench = Bench::new(600);
+    let leases = tempfile::tempdir().unwrap();
+    let start = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("TMPDIR", leases.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Stopped(command.spawn().unwrap())
+    };
+    // As many workers as there are places, which stand still.
+    let detected = said(leases.path(), &["detect", "--json"]);
+    let places = detected["capacity"]["max_pipelines"]["cpu"].to_string();
+    let crew = ["--devices", "cpu:0", "--workers-per-device", &places];
+    let mut first = start(&[&crew[..], &["-o", "first", "--batch", "1"]].concat());
+    let held = |what: &str| {
+        let told = said(leases.path(), &["top", "--json"]);
+        let devices = told["devices"].as_array().unwrap().iter();
+        let holders = devices.flat_map(|device| device[what].as_array().unwrap().clone());
+        holders
+            .map(|holder| holder["pid"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    wait_for("all places to be taken", || {
+        held("held").len().to_string() == places
+    });
     assert!(signal("-STOP", first.0.id()));
     for how in ["--device", "--devices"] {
-        let mut second = bench.start(&["-o", "second", how, "cpu:0"]);
-        let pid = second.id();
+        let mut second = start(&["-o", "second", how, "cpu:0"]);
+        let pid = second.0.id();
         wait_for("its place in the line", || {
-            waits(&[children(pid), vec![pid]].concat())
+            let waiting = held("waiting");
+            let own = [children(pid), vec![pid]].concat();
+            own.iter().any(|pid| waiting.contains(&u64::from(*pid)))
         });
         assert!(signal("-INT", pid));
         let mut status = None;
         wait_within(Duration::from_secs(20), "its end", || {
-            status = second.try_wait().unwrap();
+            status = second.0.try_wait().unwrap();
             status.is_some()
         });
         assert_eq!(status.unwrap().code(), Some(130), "{how}");

@@ -60,7 +60,7 @@ const STEPS: usize = 60_000;
 /// How often the innermost loop of an item is gone through, where that depends on parameters.
 fn steps(flow: &Flow, node: &Node) -> usize {
     match &node.prim {
-        Prim::Around { footprint, .. } => footprint.offsets().len(),
+        Prim::Around { footprint, .. } => footprint.count(),
         Prim::Rank { footprint, .. } => rank::steps(footprint, flow.kind(node.inputs[0]).dtype()),
         Prim::Convolve { .. } => {
             usize::try_from(flow.kind(node.inputs[1]).elements()).unwrap_or(usize::MAX)

@@ -24,7 +24,7 @@ const SORTED: usize = 49;
 
 /// How often an item looks at an element of such a neighbourhood.
 pub(super) fn steps(footprint: &Footprint, dtype: DType) -> usize {
-    let count = footprint.offsets().len();
+    let count = footprint.count();
     match order::bits(dtype) {
         _ if count <= SORTED => count,
         Some(bits) => count.saturating_mul(bits as usize),

@@ -25,7 +25,7 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
         }
         "mean_sphere" => {
             let footprint = at.footprint();
-            let count = footprint.offsets().len() as f64;
+            let count = footprint.count() as f64;
             let prim = Prim::Around {
                 footprint,
                 combine: Combine::Sum,

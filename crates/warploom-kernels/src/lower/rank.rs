@@ -23,7 +23,7 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
 
 fn ranked(at: &mut Lowering<'_>, image: ValueId, q: f64) -> ValueId {
     let (footprint, boundary) = (at.footprint(), at.boundary());
-    let count = footprint.offsets().len();
+    let count = footprint.count();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -103,6 +103,8 @@ const TARGETS: &[(&str, f64)] = &[
     ("sched_tiny_ratio", 1.5),
     // 0.95 of the ideal.
     ("sched_overlap_real_ratio", 1.0527),
+    // Threads with whole frames each, and no scheduler.
+    ("sched_overlap_pool_ratio", 1.05),
     // 0.95 of linear.
     ("fleet_2_devices_ratio", 1.0526),
     ("fleet_4_devices_ratio", 1.0526),

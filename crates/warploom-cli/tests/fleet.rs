@@ -13,7 +13,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plate::processes::{children, is_alive, signal, status, wait_for, wait_within};
+use plate::processes::{children, is_alive, signal, stand_still, status, wait_for, wait_within};
 use plate::{Bench, npy};
 use serde_json::Value;
 
@@ -444,7 +444,7 @@ fn two_runs_at_once_share_a_device_by_the_ledger() {
     wait_for("a worker of the first", || !children(first.id()).is_empty());
     if places > 1 {
         // It cannot be over before the second has begun.
-        assert!(signal("-STOP", first.id()));
+        stand_still(first.id(), None);
     }
     let second = start("second", places + 2);
     let mut is_held = places > 1;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-use plate::processes::{children, signal, wait_for, wait_within};
+use plate::processes::{children, signal, stand_still, wait_for, wait_within};
 use plate::{Bench, PIPELINE};
 
 #[test]
@@ -199,7 +199,7 @@ fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
     wait_for("all places to be taken", || {
         held("held").len().to_string() == places
     });
-    assert!(signal("-STOP", first.0.id()));
+    stand_still(first.0.id(), Some(leases.path()));
     for how in ["--device", "--devices"] {
         let mut second = start(&["-o", "second", how, "cpu:0"]);
         let pid = second.0.id();

@@ -40,6 +40,25 @@ pub(crate) fn signal(name: &str, pid: u32) -> bool {
     sent.unwrap().status.success()
 }
 
+/// Stops a process where it does not keep others from the ledger of leases, which would be refused after a
+/// second. `leases` is the folder for temporary files, if it is not the usual one.
+pub(crate) fn stand_still(pid: u32, leases: Option<&Path>) {
+    for _ in 0..20 {
+        assert!(signal("-STOP", pid));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        command
+            .args(["top", "--json"])
+            .env("WARPLOOM_CPU_ONLY", "1");
+        command.envs(leases.map(|folder| ("TMPDIR", folder)));
+        if command.output().unwrap().status.success() {
+            return;
+        }
+        assert!(signal("-CONT", pid));
+        std::thread::sleep(Duration::from_millis(7));
+    }
+    panic!("process {pid} always has the ledger");
+}
+
 pub(crate) fn wait_within(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !is_so() {

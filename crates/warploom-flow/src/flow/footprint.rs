@@ -46,7 +46,6 @@ impl Footprint {
     /// How many offsets it has. A neighbourhood of a stack can have millions, which nobody should list to
     /// count them.
     #[expect(
-        clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a row has as many as it reaches, and is counted from the middle"
     )]

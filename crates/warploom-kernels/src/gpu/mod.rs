@@ -50,7 +50,7 @@ pub use samples::samples;
 pub use tuning::Tuning;
 
 use crate::cpu::Pass;
-use crate::flow::{Flow, Node, Prim, ValueId};
+use crate::flow::{Flow, Footprint, Node, Prim, ValueId};
 use crate::kernel::Target;
 
 /// Steps that the loops of one item may take on wgpu: software drivers of Vulkan leave them after
@@ -138,9 +138,25 @@ fn can(plan: &Plan, tuning: &Tuning) -> bool {
     tuning.wide || !plan.launches.iter().any(|launch| launch.def.is_wide())
 }
 
+/// Neighbours that a kernel is given a list of at most. A larger one would take long to make, whoever only
+/// wants to know what a plan would need, and for ever to go through for each pixel; the processor counts.
+const LISTED: usize = 1 << 18;
+
+/// How many neighbours a kernel would be given a list of.
+fn listed(flow: &Flow, node: &Node) -> usize {
+    match &node.prim {
+        Prim::Around { footprint, .. } | Prim::Rank { footprint, .. } => footprint.count(),
+        Prim::RollingBall { radius } => {
+            let dims = flow.kind(node.inputs[0]).dims();
+            Footprint::Ball(dims.map(|n| if n > 1 { *radius } else { 0.0 })).count()
+        }
+        _ => 0,
+    }
+}
+
 /// The launches of one node, whose first image is `dear` when it is computed where it is read.
 fn planned(flow: &Flow, node: &Node, dear: bool, tuning: &Tuning) -> Option<Plan> {
-    if tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
+    if listed(flow, node) > LISTED || tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
         return None;
     }
     match &node.prim {

@@ -360,3 +360,29 @@ fn layouts_are_near_the_least_that_is_possible() {
         "{far} of {cases} beyond 5 %: worst {worst:.3}, mean {mean:.4}"
     );
 }
+
+/// A list of millions of neighbours is made for no device: it takes a second to make and for ever to use.
+#[test]
+fn neighbourhoods_without_end_are_no_lists() {
+    for step in [
+        "op = \"median_box\"\nradius = 2034",
+        "op = \"percentile_box\"\nradius = 900\nq = 0.5",
+        "op = \"median_sphere\"\nradius = 700",
+        "op = \"mean_sphere\"\nradius = 700",
+        "op = \"subtract_rolling_ball\"\nradius = 700",
+    ] {
+        let text = format!("[[step]]\nname = \"s\"\n{step}");
+        let pipeline = Pipeline::from_toml(&text).unwrap();
+        let sources = Sources::plane(DType::F32, 64, 64);
+        for status in [
+            machine([cpu(), cuda(0, 64 * GIB)]),
+            machine([cpu(), opencl(0, 0, 64 * GIB)]),
+        ] {
+            let plan = compile(&pipeline, &sources, Some(&status), &Options::default());
+            let plan = plan.unwrap_or_else(|findings| panic!("{step}: {}", findings[0]));
+            check(&plan);
+            let loaded = plan.memory.pools.iter().map(|pool| pool.loaded).max();
+            assert!(loaded < Some(4 << 20), "{step}: {loaded:?} bytes");
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Images read between their pixels.
 
 mod columns;
+mod slope;
 
 use super::lanes::{Level, dispatch};
-use super::share::for_rows;
+use super::share::{Band, band_height, for_bands, for_rows};
 use super::{Pixel, Real, View, ViewMut};
 use columns::{Columns, Lines};
+use slope::{Around, CHUNK};
 
 /// Where an output pixel is read: `matrix * (z, y, x) + offset`, in pixels of the input.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -121,138 +123,27 @@ pub fn affine_linear<T: Pixel>(image: View<'_, T>, affine: &Affine, out: ViewMut
         });
         return;
     }
-    for_rows(out, |z, y, row| {
-        let starts =
-            [0, 1, 2].map(|axis| place(affine.matrix[axis], affine.offset[axis], [z, y, 0]));
-        let steps = [mz[2], my[2], mx[2]];
-        dispatch!(level, _simd => sloped(image, starts, steps, row));
+    // Neighbouring rows are read from the same lines of the image: a column of chunks finds them in the
+    // nearest cache, where whole rows would have pushed them out.
+    let steps = [mz[2], my[2], mx[2]];
+    let [_, rows, width] = out.dims();
+    for_bands(out, band_height(width), &|mut band: Band<'_, T::Real>| {
+        let mut around = Around::new();
+        for first in (0..width).step_by(CHUNK) {
+            for at in band.rows() {
+                let starts = [0, 1, 2].map(|axis| {
+                    place(
+                        affine.matrix[axis],
+                        affine.offset[axis],
+                        [at / rows, at % rows, 0],
+                    )
+                });
+                let last = width.min(first + CHUNK);
+                let to = &mut band.row(at)[first..last];
+                dispatch!(level, _simd => around.read(image, starts, steps, first as i32, to));
+            }
+        }
     });
-}
-
-/// Pixels whose places are computed together.
-const CHUNK: usize = 64;
-
-/// A row that is read along a slope: at `start + step*x` of each axis.
-///
-/// Places, pixels and mixtures in loops of their own, because vectors compute places and mixtures
-/// but do not fetch pixels.
-#[inline(always)]
-fn sloped<T: Pixel>(image: View<'_, T>, starts: [f64; 3], steps: [f64; 3], row: &mut [T::Real]) {
-    let dims = image.dims();
-    let [nz, ny, _] = dims;
-    let mut lows = [[0_i32; CHUNK]; 3];
-    let mut parts = [[T::Real::ZERO; CHUNK]; 3];
-    // Of z and y low and high, and of x: eight pixels around a place.
-    let mut around = [[T::Real::ZERO; CHUNK]; 8];
-    let mut pairs = ([[T::ZERO; 2]; CHUNK], [[T::ZERO; 2]; CHUNK]);
-    for (chunk, to) in row.chunks_mut(CHUNK).enumerate() {
-        let first = (chunk * CHUNK) as i32;
-        if let (1, Some(data)) = (nz, image.as_packed())
-            && all_within(dims, starts, steps, first, to.len())
-        {
-            for axis in 1..3 {
-                for i in 0..CHUNK {
-                    let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
-                    let (low, part) = parted(at);
-                    lows[axis][i] = low;
-                    parts[axis][i] = T::Real::from_f64(part);
-                }
-            }
-            // Two pixels side by side are fetched as one.
-            let (upper, lower) = &mut pairs;
-            for i in 0..to.len() {
-                let at = lows[1][i] as usize * dims[2] + lows[2][i] as usize;
-                let below = at + dims[2];
-                if let (Some(above), Some(below)) =
-                    (data.get(at..at + 2), data.get(below..below + 2))
-                {
-                    upper[i] = [above[0], above[1]];
-                    lower[i] = [below[0], below[1]];
-                }
-            }
-            for (i, to) in to.iter_mut().enumerate() {
-                let line = |[a, b]: [T; 2]| mix(a.to_real(), b.to_real(), parts[2][i]);
-                *to = mix(line(upper[i]), line(lower[i]), parts[1][i]);
-            }
-            continue;
-        }
-        let mut inside = [true; CHUNK];
-        for axis in 0..3 {
-            let last = (dims[axis] - 1) as f64;
-            for i in 0..CHUNK {
-                let at = starts[axis] + steps[axis] * f64::from(first + i as i32);
-                let is_inside = at >= 0.0 && at <= last;
-                let at = if is_inside { at } else { 0.0 };
-                let (low, part) = parted(at);
-                inside[i] &= is_inside;
-                lows[axis][i] = low;
-                parts[axis][i] = T::Real::from_f64(part);
-            }
-        }
-        let planes = if nz == 1 { 1 } else { 2 };
-        for i in 0..to.len() {
-            let [z, y, x] = [0, 1, 2].map(|axis| lows[axis][i] as usize);
-            let right = (x + 1).min(dims[2] - 1);
-            for plane in 0..planes {
-                let z = (z + plane).min(nz - 1);
-                for line in 0..2 {
-                    let pixels = image.row(z, (y + line).min(ny - 1));
-                    let at = 4 * plane + 2 * line;
-                    around[at][i] = pixels[x].to_real();
-                    around[at + 1][i] = pixels[right].to_real();
-                }
-            }
-        }
-        let [part_z, part_y, part_x] = &parts;
-        for (i, to) in to.iter_mut().enumerate() {
-            let line = |at: usize| mix(around[at][i], around[at + 1][i], part_x[i]);
-            let plane = |at: usize| {
-                if ny == 1 {
-                    line(at)
-                } else {
-                    mix(line(at), line(at + 2), part_y[i])
-                }
-            };
-            let value = if nz == 1 {
-                plane(0)
-            } else {
-                mix(plane(0), plane(4), part_z[i])
-            };
-            *to = if inside[i] { value } else { T::Real::ZERO };
-        }
-    }
-}
-
-/// The whole number that a place below 2^31 has, which is not negative, and what it has beyond that.
-#[inline(always)]
-fn parted(at: f64) -> (i32, f64) {
-    // From here on `f64` has whole numbers only, and the last bits of one are the number. A cast
-    // saturates, which is no vector code.
-    const WHOLE: f64 = 4_503_599_627_370_496.0;
-    let near = (at + WHOLE) - WHOLE;
-    let low = if near > at { near - 1.0 } else { near };
-    ((low + WHOLE).to_bits() as i32, at - low)
-}
-
-/// Do these pixels of a plane all lie between four of the image? Places go one way along every
-/// axis, so that what holds at both ends holds between them.
-fn all_within(
-    dims: [usize; 3],
-    starts: [f64; 3],
-    steps: [f64; 3],
-    first: i32,
-    count: usize,
-) -> bool {
-    let ends = [first, first + count as i32 - 1].map(f64::from);
-    let within = |axis: usize, last: f64| {
-        ends.iter()
-            .map(|x| starts[axis] + steps[axis] * x)
-            .all(|at| at >= 0.0 && at < last)
-    };
-    // Along z there is one place only.
-    (starts[0], steps[0]) == (0.0, 0.0)
-        && within(1, (dims[1] - 1) as f64)
-        && within(2, (dims[2] - 1) as f64)
 }
 
 /// Bytes allocated by [`resize_linear`] and [`resize_nearest`]: where every column is read.
@@ -366,24 +257,31 @@ mod tests {
     }
 
     #[test]
-    fn places_are_parted_as_casts_part_them() {
-        let near = [
-            0.0,
-            -0.0,
-            0.5,
-            0.999_999_999,
-            1.0,
-            1.5,
-            2.5,
-            7.0,
-            2_047.25,
-            2_147_483_646.75,
-        ];
-        let more = (0..1000).map(|i| f64::from(i) * 0.123_456_789);
-        for at in near.into_iter().chain(more) {
-            let (low, part) = parted(at);
-            assert_eq!(low, at as i32, "{at}");
-            assert_eq!(part.to_bits(), (at - f64::from(low)).to_bits(), "{at}");
+    fn a_turned_plane_is_read_pixel_by_pixel() {
+        // Large enough for chunks that lie within the plane, and for others.
+        let dims = [1, 150, 211];
+        let data: Vec<i16> = (0..150 * 211)
+            .map(|i: i32| (i * 7919 % 401) as i16 - 200)
+            .collect();
+        let image = View::packed(&data, dims);
+        for degrees in [0.5, 30.0, 45.0, 117.0, -91.0] {
+            let affine = Affine::rotation(degrees, dims);
+            let mut out = vec![9.0_f32; data.len()];
+            affine_linear(image, &affine, ViewMut::packed(&mut out, dims));
+            for (i, found) in out.into_iter().enumerate() {
+                let at = [0, i / dims[2], i % dims[2]].map(|at| at as f64);
+                let places = [0, 1, 2].map(|axis| {
+                    let m = affine.matrix[axis];
+                    let place =
+                        ((affine.offset[axis] + m[0] * at[0]) + m[1] * at[1]) + m[2] * at[2];
+                    Between::<f32>::inside(place, dims[axis])
+                });
+                let wanted = match places {
+                    [Some(z), Some(y), Some(x)] => Lines::new(image, z, y).value(x),
+                    _ => 0.0,
+                };
+                assert_eq!(found.to_bits(), wanted.to_bits(), "{i} at {degrees}");
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::RunFailure;
 use crate::folder;
@@ -35,7 +36,7 @@ pub(crate) struct Line {
     pub(crate) content: String,
     /// What the system said of the files the pixels were in.
     pub(crate) stamp: String,
-    /// The files that came of it, below the folder of results, with their lengths.
+    /// What came of it, below the folder of results, with what [`measure`] says of each.
     pub(crate) files: Vec<(PathBuf, u64)>,
 }
 
@@ -199,13 +200,13 @@ impl Journal {
         self.known.get(record)
     }
 
-    /// Takes records off the list that are done again: their files are about to change.
+    /// Takes records off the list that are done again, or cannot be, and removes what came of them: a record that
+    /// fails this time is not to look as if it were done.
     pub(crate) fn forget(&mut self, records: &[&str]) -> std::io::Result<()> {
-        let before = self.known.len();
-        for record in records {
-            self.known.remove(*record);
-        }
-        if self.known.len() == before && !self.has_doubtful {
+        let known = &mut self.known;
+        let records = records.iter();
+        let lines: Vec<Line> = records.filter_map(|record| known.remove(*record)).collect();
+        if lines.is_empty() && !self.has_doubtful {
             return Ok(());
         }
         let mut text = self.said_boot()?;
@@ -221,7 +222,14 @@ impl Journal {
         (self.has_said, self.has_doubtful) = (true, false);
         // Killed in between, the list has fewer lines, and what they named is done again.
         self.file.set_len(0)?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        for (path, _) in lines.iter().flat_map(|line| &line.files) {
+            // Whoever cannot remove it cannot replace it either, and then it is told of.
+            if let Err(error) = warploom_io::remove_result(self.output.join(path)) {
+                tracing::warn!(%error, "an old result stays");
+            }
+        }
+        Ok(())
     }
 
     /// Adds a record that is done, in one piece: what is written by one call is there or is not,
@@ -257,13 +265,45 @@ impl Journal {
 }
 
 impl Line {
-    /// Are the files still there, as long as they were?
+    /// Is what came of it still there, as it was?
     pub(crate) fn is_there(&self, output: &Path) -> bool {
-        self.files.iter().all(|(path, bytes)| {
-            let found = fs::metadata(output.join(path));
-            found.is_ok_and(|found| found.is_dir() || found.len() == *bytes)
-        })
+        let mut files = self.files.iter();
+        files.all(|(path, measured)| measure(&output.join(path)).is_ok_and(|now| now == *measured))
     }
+}
+
+/// What tells a result that is whole from one that is not, without reading it: the length of a file; of a folder
+/// a fingerprint of the names and lengths of all files in it, so that chunks that are gone, cut short or
+/// others are noticed.
+pub(crate) fn measure(path: &Path) -> std::io::Result<u64> {
+    let found = fs::metadata(path)?;
+    if !found.is_dir() {
+        return Ok(found.len());
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let found = fs::metadata(&path)?;
+            if found.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((path, found.len()));
+            }
+        }
+    }
+    files.sort();
+    let mut print = Xxh3::new();
+    for (file, bytes) in &files {
+        let name = file.strip_prefix(path).unwrap_or(file);
+        for part in name.components() {
+            print.update(part.as_os_str().as_encoded_bytes());
+            print.update(b"/");
+        }
+        print.update(&bytes.to_le_bytes());
+    }
+    Ok(print.digest())
 }
 
 #[cfg(test)]
@@ -357,6 +397,82 @@ mod tests {
         assert!(matches!(second, Err(RunFailure::Busy { .. })));
         drop(first);
         assert!(Journal::open(folder.path()).is_ok());
+    }
+
+    /// Any folder was once taken for a result.
+    #[test]
+    fn folders_that_lack_a_chunk_or_have_a_short_one_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("a.zarr");
+        let make = || {
+            fs::create_dir_all(image.join("c/0")).unwrap();
+            fs::write(image.join("zarr.json"), b"{}").unwrap();
+            fs::write(image.join("c/0/0"), b"abc").unwrap();
+            fs::write(image.join("c/0/1"), b"abc").unwrap();
+        };
+        make();
+        let line = Line {
+            files: vec![("a.zarr".into(), measure(&image).unwrap())],
+            ..line("a")
+        };
+        assert!(line.is_there(folder.path()));
+        type Spoil = fn(&Path);
+        let spoils: [Spoil; 5] = [
+            |image| fs::remove_file(image.join("c/0/1")).unwrap(),
+            |image| fs::write(image.join("c/0/1"), b"ab").unwrap(),
+            |image| fs::rename(image.join("c/0/1"), image.join("c/0/2")).unwrap(),
+            |image| fs::remove_file(image.join("zarr.json")).unwrap(),
+            |image| fs::remove_dir_all(image.join("c")).unwrap(),
+        ];
+        for (at, spoil) in spoils.iter().enumerate() {
+            spoil(&image);
+            assert!(!line.is_there(folder.path()), "spoil {at}");
+            fs::remove_dir_all(&image).unwrap();
+            make();
+            assert!(line.is_there(folder.path()), "spoil {at}");
+        }
+        // A list of an older program has the length of the folder itself: what it names is done again.
+        let length = fs::metadata(&image).unwrap().len();
+        let old = Line {
+            files: vec![("a.zarr".into(), length)],
+            ..line
+        };
+        assert!(!old.is_there(folder.path()));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, inner) in [("a.zarr", "zarr.json"), ("b.zarr", "notes")] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join(inner), b"{}").unwrap();
+        }
+        for name in ["a.tif", "b.tif"] {
+            fs::write(folder.path().join(name), b"abc").unwrap();
+        }
+        let files = |names: [&str; 2]| names.map(|name| (PathBuf::from(name), 3)).to_vec();
+        let mut journal = Journal::open(folder.path()).unwrap();
+        let own = [
+            ("one", files(["a.tif", "a.zarr"])),
+            // Somebody has put something else there.
+            ("two", files(["gone.tif", "b.zarr"])),
+            ("three", files(["b.tif", "gone.zarr"])),
+        ];
+        for (record, files) in own {
+            let line = Line {
+                files,
+                ..line(record)
+            };
+            journal.add(&line).unwrap();
+        }
+        drop(journal);
+        let mut journal = Journal::open(folder.path()).unwrap();
+        journal.forget(&["one", "two"]).unwrap();
+        assert!(journal.line("one").is_none() && journal.line("three").is_some());
+        let left = fs::read_dir(folder.path()).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: std::collections::BTreeSet<String> = left.collect();
+        assert_eq!(Vec::from_iter(left), [FOLDER, "b.tif", "b.zarr"]);
     }
 
     #[test]

@@ -359,7 +359,7 @@ straggler_ratio          2.510  ratio         >= 2.400  met
         assert_eq!(table(&numbers), expected);
     }
 
-    /// Without StarPU or OpenCL numbers were not printed, and nobody missed them.
+    /// Without a library or a device numbers were not printed, and nobody missed them.
     #[test]
     fn what_was_not_measured_is_missing_and_not_met() {
         let measured = ["sched_batch_us 3.5", "sched_extra_ns 1"];

@@ -24,9 +24,14 @@ const COURSE: &[(&str, &str)] = &[
         PLATE,
         "A plate of nuclei, from images to a table, on every device",
     ),
+    (
+        RECORDS,
+        "Images through work of one's own, read ahead and written behind",
+    ),
 ];
-/// The one that leaves something to look at.
+/// Those that leave something to look at, in a folder that they are told.
 const PLATE: &str = "07_plate";
+const RECORDS: &str = "08_records";
 /// How long all of it may take on two cores, once it is built.
 const LIMIT: Duration = Duration::from_mins(2);
 
@@ -84,10 +89,10 @@ pub(crate) fn programs(project: &Project, built: &Artifacts, plate: &Path) -> Re
         let is_bin = package.is_some_and(|package| package.has_target("bin", example));
         let sort = if is_bin { Sort::Bin } else { Sort::Example };
         let task = Task::new(project, built.program(EXAMPLES, sort, example)?);
-        tasks.push(if *example == PLATE {
-            task.args([plate])
-        } else {
-            task
+        tasks.push(match *example {
+            PLATE => task.args([plate]),
+            RECORDS => task.args([plate.with_file_name("records")]),
+            _ => task,
         });
     }
     Ok(tasks)
@@ -123,9 +128,14 @@ fn task(project: &Project, verb: &str, example: &str, variables: &Variables) -> 
     let mut args: Vec<OsString> = [verb, "--quiet", "--package", EXAMPLES, flag, example]
         .map(OsString::from)
         .into();
-    if verb == "run" && example == PLATE {
+    let folder = match example {
+        PLATE => Some("demo"),
+        RECORDS => Some("demo-records"),
+        _ => None,
+    };
+    if let (Some(folder), "run") = (folder, verb) {
         args.push("--".into());
-        args.push(project.target.join("demo").into());
+        args.push(project.target.join(folder).into());
     }
     Ok(Task::cargo(project, args).variables(variables))
 }

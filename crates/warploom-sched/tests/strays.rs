@@ -18,6 +18,9 @@ use warploom_testkit::fake::Call;
 use warploom_testkit::sim::Sim;
 use world::{SimCrew, device};
 
+/// Two parts that a kernel may begin at.
+const BYTES: u64 = 512;
+
 /// `make` writes an image, `take` reads it and writes another.
 struct Pair {
     plan: Plan,
@@ -27,8 +30,8 @@ struct Pair {
 
 fn pair() -> Pair {
     let mut graph = StageGraph::new();
-    let image = graph.resource(Resource::new("image", Space::Device, 64));
-    let result = graph.resource(Resource::new("result", Space::Device, 64));
+    let image = graph.resource(Resource::new("image", Space::Device, BYTES));
+    let result = graph.resource(Resource::new("result", Space::Device, BYTES));
     let make = Stage::device("make", QueueClass::Compute).on("first");
     graph.stage(make.writes(image));
     let take = Stage::device("take", QueueClass::Compute).on("second");
@@ -53,7 +56,7 @@ fn run(pair: &Pair, take: impl FnOnce(&CheckedDevice) -> Work) -> (Result<(), Ru
     let payloads = Payloads::new()
         .device(first, move |turn: &mut DeviceTurn<'_>| {
             let to = turn.write(image)?;
-            Ok(turn.queue().upload(&[7; 64], to.slice())?)
+            Ok(turn.queue().upload(&[7; 512], to.slice())?)
         })
         .device(second, take(&opened));
     let crew = SimCrew::new(&sim, &pair.plan);
@@ -98,19 +101,19 @@ fn what_a_turn_holds_may_be_used_as_slices_parts_and_leases() {
     let (ran, sim) = run(&pair, |device| {
         let kernel = kernel(device);
         let kind = device.info().local_kind().unwrap();
-        let own = Slice::whole(&device.alloc(kind, 64).unwrap());
+        let own = Slice::whole(&device.alloc(kind, BYTES).unwrap());
         Box::new(move |turn| {
             let (from, to) = (turn.read(image)?, turn.write(result)?);
             let grid = Grid::groups([1; 3]);
             turn.launch(&kernel, grid, &[Use::Read(&from), Use::Write(&to)])?;
-            let half = [from.slice().part(0..32)?, to.slice().part(32..64)?];
+            let half = [from.slice().part(0..256)?, to.slice().part(256..512)?];
             let half = half.map(Use::Slice);
             turn.launch(&kernel, grid, &half)?;
             // Memory of its own is its own affair, and what is written may be read.
             turn.queue().copy(from.slice(), &own)?;
-            let mut bytes = [0; 64];
+            let mut bytes = [0; 512];
             turn.queue().download(to.slice(), &mut bytes)?;
-            assert_eq!(bytes, [14; 64]);
+            assert_eq!(bytes, [14; 512]);
             Ok(())
         })
     });
@@ -171,9 +174,9 @@ fn a_slice_that_was_kept_is_refused_in_later_turns(
             };
             let grid = Grid::groups([1; 3]);
             match how {
-                How::Upload => turn.queue().upload(&[1; 64], old)?,
+                How::Upload => turn.queue().upload(&[1; 512], old)?,
                 How::Copy => turn.queue().copy(from.slice(), old)?,
-                How::Download => turn.queue().download(old, &mut [0; 64])?,
+                How::Download => turn.queue().download(old, &mut [0; 512])?,
                 How::Launch => {
                     let uses = [Use::Slice(old.clone()), Use::Write(&to)];
                     turn.launch(&kernel, grid, &uses)?;
@@ -202,7 +205,7 @@ fn a_slice_that_was_kept_is_as_good_as_a_new_one_where_its_slot_is_held() {
             let to = turn.write(result)?;
             let old = kept.get_or_insert_with(|| to.slice().clone());
             if turn.batch().generation.is_multiple_of(2) {
-                turn.queue().upload(&[1; 64], old)?;
+                turn.queue().upload(&[1; 512], old)?;
             }
             Ok(())
         })
@@ -217,7 +220,7 @@ fn a_payload_that_keeps_a_refusal_to_itself_has_failed_all_the_same() {
     let (ran, sim) = run(&pair, |_| {
         Box::new(move |turn| {
             let from = turn.read(image)?;
-            let _ = turn.queue().upload(&[1; 64], from.slice());
+            let _ = turn.queue().upload(&[1; 512], from.slice());
             Ok(())
         })
     });

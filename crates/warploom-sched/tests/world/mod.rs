@@ -343,6 +343,8 @@ pub(crate) fn run_on(sim: Sim, plan: &Plan, script: &Script, options: RunOptions
         let result = pipeline.run().cloned();
         match &result {
             Err(error) => assert_eq!(pipeline.run().err().as_ref(), Some(error), "errors stay"),
+            // What a source fills when there is nothing left is read by nobody.
+            Ok(_) if script.ends_with.is_some() => {}
             Ok(_) => assert_eq!(outstanding(plan, pipeline.pool()), 0, "all uses are over"),
         }
         let summary = pipeline.summary().clone();

@@ -89,6 +89,8 @@ fn two_runs_do_not_write_to_one_folder() {
     assert!(Journal::open(folder.path()).is_ok());
 }
 
+type Spoil = fn(&Path);
+
 /// Any folder was once taken for a result.
 #[test]
 fn folders_that_lack_a_chunk_or_have_a_short_one_are_noticed() {
@@ -106,7 +108,6 @@ fn folders_that_lack_a_chunk_or_have_a_short_one_are_noticed() {
         ..line("a")
     };
     assert!(line.is_there(folder.path()));
-    type Spoil = fn(&Path);
     let spoils: [Spoil; 5] = [
         |image| fs::remove_file(image.join("c/0/1")).unwrap(),
         |image| fs::write(image.join("c/0/1"), b"ab").unwrap(),

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use warploom::plan::{Options, Pipeline};
 use warploom::run::{Input, Job, Outcome, Preview, RunFailure, Settings, Summary};
+use warploom::sched::RunError;
 use warploom::{Bytes, CancelToken, Registry};
 
 use crate::args;
@@ -112,6 +113,10 @@ fn work(
         bar.hear(&news);
         board.hear(&news);
     });
+    if settings.cancel.is_cancelled() {
+        // Nothing was begun, and what is there stays.
+        return Err(refusal(RunError::Cancelled { delivered: 0 }.into()));
+    }
     let summary = match crew {
         Some(crew) => job.run_on(&crew, &registry, &settings),
         None => job.run(&registry, &settings),

@@ -25,13 +25,13 @@ impl Papers {
     /// # Errors
     /// When one of them cannot be written.
     pub(super) fn new(args: &args::Run) -> Result<Self, Problem> {
-        let paper = |what, path: &Option<PathBuf>| {
-            let path = path.as_deref();
-            path.map(|path| Paper::new(what, path)).transpose()
+        let paper = |what, path: Option<&Path>| {
+            let paper = path.map(|path| Paper::new(what, path));
+            paper.transpose()
         };
         Ok(Self {
-            trace: paper("the trace", &args.trace)?,
-            report: paper("the report", &args.report)?,
+            trace: paper("the trace", args.trace.as_deref())?,
+            report: paper("the report", args.report.as_deref())?,
         })
     }
 

@@ -12,4 +12,5 @@ mod meter;
 mod plans;
 mod runs;
 mod same_bytes;
+mod tenants;
 mod together;

@@ -18,6 +18,7 @@ use crate::peers;
 use crate::process::{Task, Variables};
 use crate::project::Project;
 use crate::rivals;
+use crate::targets::{FLOORS, TARGETS, wanted};
 
 /// A group's name, a package, and how the examples of that package begin that are in the group.
 const GROUPS: &[(&str, &str, &str)] = &[
@@ -29,9 +30,12 @@ const GROUPS: &[(&str, &str, &str)] = &[
     ("watch", "warploom-watch", "bench_"),
 ];
 
-/// The group of fleets, and the race that belongs to it.
 const FLEET: &str = "fleet";
 const POOLS: &str = "pools";
+
+/// Groups and the races that belong to them: what a fleet is good for shows beside other pools, and what a
+/// scheduler costs from files to files.
+const WITH_RACES: &[(&str, &str)] = &[(FLEET, POOLS), ("sched", "whole")];
 
 /// The package that sees every backend. Two suffice here, and the others take minutes to build.
 const WHOLE: &str = "warploom-tests";
@@ -42,91 +46,6 @@ const RACED: &str = "warploom-sched";
 /// The longest a single bench program may take.
 const DEADLINE: Duration = Duration::from_mins(15);
 
-/// What a number may be at most: promises to users, not readings of one machine.
-const TARGETS: &[(&str, f64)] = &[
-    ("survey_64_devices_us", 1_000.0),
-    ("checked_launch_ns", 200.0),
-    ("lease_local_ns", 1_000.0),
-    ("lease_local_any_ns", 1_000.0),
-    ("lease_shared_ns", 30_000.0),
-    ("lease_shared_any_ns", 30_000.0),
-    ("lease_shared_beside_ns", 30_000.0),
-    ("plan_10_steps_us", 1_000.0),
-    ("plan_1000_steps_ms", 100.0),
-    ("plan_batch_10000_ms", 1_000.0),
-    ("plan_hostile_worst_ms", 1_000.0),
-    ("deal_ours_worst_ratio", 1.10),
-    ("layout_mean_ratio", 1.05),
-    ("sched_batch_us", 5.0),
-    ("sched_task_ns", 100.0),
-    ("sched_task_short_ns", 100.0),
-    ("sched_slot_ns", 200.0),
-    ("sched_batch_allocations_count", 0.0),
-    ("sched_slot_allocations_count", 0.0),
-    ("sched_wake_ratio", 1.2),
-    ("sched_wake_p50_us", 30.0),
-    ("sched_wake_p99_us", 200.0),
-    ("sched_wake_opencl_ratio", 1.2),
-    ("sched_footprint_fake_ratio", 1.3),
-    ("sched_footprint_cpu_ratio", 1.3),
-    ("sched_footprint_opencl_ratio", 1.3),
-    ("sched_footprint_host_stages_ratio", 1.3),
-    // Equal, but for a page here and there.
-    ("sched_footprint_fake_growth_ratio", 1.02),
-    ("sched_footprint_cpu_growth_ratio", 1.02),
-    ("sched_footprint_opencl_growth_ratio", 1.02),
-    ("sched_footprint_host_stages_growth_ratio", 1.02),
-    // 0.97 of the ideal.
-    ("sched_overlap_2_slots_ratio", 1.031),
-    ("sched_overlap_3_slots_ratio", 1.031),
-    ("sched_overlap_4_slots_ratio", 1.031),
-    ("sched_overlap_busy_ratio", 1.031),
-    ("sched_plan_us", 50_000.0),
-    ("sched_deadlock_ms", 50.0),
-    ("sched_choice_ns", 1_000.0),
-    // Not slower, and not worse, than the peer in the same run.
-    ("sched_choice_starpu_ratio", 1.0),
-    ("sched_hetero_starpu_ratio", 1.0),
-    // What the best known rule of each case takes above the bound.
-    ("sched_deal_two_equal_ratio", 1.0095),
-    ("sched_deal_speeds_4_2_1_ratio", 1.0225),
-    ("sched_deal_mixed_ratio", 1.0572),
-    ("sched_deal_mixed_moving_ratio", 1.0596),
-    ("sched_deal_locality_ratio", 1.2346),
-    ("sched_deal_heavy_tail_ratio", 1.2137),
-    ("sched_deal_wrong_model_ratio", 1.1002),
-    // 0.90 of the bound.
-    ("sched_hetero_real_ratio", 1.1112),
-    ("sched_drift_ratio", 1.1112),
-    ("sched_drift_real_ratio", 1.1112),
-    ("sched_enqueue_ratio", 1.1),
-    ("sched_tiny_ratio", 1.5),
-    // 0.95 of the ideal.
-    ("sched_overlap_real_ratio", 1.0527),
-    // Threads with whole frames each, and no scheduler.
-    ("sched_overlap_pool_ratio", 1.05),
-    // 0.95 of linear.
-    ("fleet_2_devices_ratio", 1.0526),
-    ("fleet_4_devices_ratio", 1.0526),
-    ("fleet_8_devices_ratio", 1.0526),
-    ("fleet_16_devices_ratio", 1.0526),
-    ("fleet_unequal_guided_ratio", 1.10),
-    ("fleet_record_us", 50.0),
-    // 3 GB/s, from workers and to them.
-    ("fleet_gigabyte_ms", 333.0),
-    ("fleet_gigabyte_to_workers_ms", 333.0),
-    ("span_collect_ns", 100.0),
-    ("trace_100000_spans_ms", 1_000.0),
-    ("report_100000_spans_ms", 1_000.0),
-    ("notice_update_us", 1_000.0),
-];
-
-/// What a number has to be at least: it shows what the number beside it is good for.
-const FLOORS: &[(&str, f64)] = &[
-    // Parts fixed beforehand wait for the slower device: 2.5 at speeds of 1 and 4.
-    ("fleet_unequal_static_ratio", 2.4),
-];
-
 /// What a number is held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
@@ -134,7 +53,8 @@ enum Target {
     Least(f64),
 }
 
-/// One measured number; less is better, unless it has to be something at least.
+/// One measured number; less is better, unless it has to be something at least. What was not measured is no
+/// number, and meets nothing.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Number {
     pub(crate) name: String,
@@ -174,6 +94,9 @@ impl Number {
     }
 
     fn met(&self) -> Option<bool> {
+        if self.value.is_nan() {
+            return Some(false);
+        }
         self.target.map(|target| match target {
             Target::Most(most) => self.value <= most,
             Target::Least(least) => self.value >= least,
@@ -182,6 +105,7 @@ impl Number {
 
     fn verdict(&self) -> &'static str {
         match self.met() {
+            _ if self.value.is_nan() => "MISSING",
             Some(true) => "met",
             Some(false) => "MISSED",
             None => "-",
@@ -205,10 +129,8 @@ pub(crate) fn run(project: &Project, flags: &flags::Bench) -> Result<ExitCode> {
     let is_race = |group: &String| peers::GROUPS.contains(&group.as_str());
     let (mut races, groups): (Vec<String>, Vec<String>) =
         flags.groups.iter().cloned().partition(is_race);
-    // What a fleet is good for shows beside others.
-    let is_alone = flags.base.is_some() || races.iter().any(|race| race == POOLS);
-    if groups.iter().any(|group| group == FLEET) && !is_alone {
-        races.push(POOLS.to_owned());
+    if flags.base.is_none() {
+        add_races(&groups, &mut races);
     }
     let mut is_met = true;
     // Races take long and need the network, so they run when they are named.
@@ -216,7 +138,10 @@ pub(crate) fn run(project: &Project, flags: &flags::Bench) -> Result<ExitCode> {
         is_met &= own(project, &groups, flags.base.as_deref(), flags.json)?;
     }
     if flags.groups.is_empty() {
-        eprintln!("not raced: `cargo xtask bench {POOLS}` has the fleet beside other pools");
+        eprintln!(
+            "not raced: `cargo xtask bench {POOLS} whole` has the fleet beside other pools, and whole runs \
+             beside their kernels"
+        );
     }
     for group in &races {
         is_met &= peers::run(project, group, flags)?;
@@ -226,6 +151,16 @@ pub(crate) fn run(project: &Project, flags: &flags::Bench) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Adds the races that belong to groups that were named.
+fn add_races(groups: &[String], races: &mut Vec<String>) {
+    for (group, race) in WITH_RACES {
+        let is_named = groups.iter().any(|named| named == group);
+        if is_named && !races.iter().any(|named| named == race) {
+            races.push((*race).to_owned());
+        }
+    }
 }
 
 /// The groups that need nothing but cargo.
@@ -240,7 +175,7 @@ fn own(project: &Project, groups: &[String], base: Option<&str>, json: bool) -> 
     if let Some(base) = base {
         return gate::run(project, &programs, base, &rivals);
     }
-    let mut numbers = Vec::new();
+    let mut numbers: Vec<Number> = Vec::new();
     for program in programs {
         program.build(project)?;
         match Load::now() {
@@ -249,6 +184,7 @@ fn own(project: &Project, groups: &[String], base: Option<&str>, json: bool) -> 
         }
         numbers.extend(program.measure(project, &rivals)?);
     }
+    numbers.extend(missing(&numbers, wanted(groups)));
     if json {
         let all: Vec<Value> = numbers.iter().map(Number::as_json).collect();
         println!("{:#}", Value::Array(all));
@@ -256,6 +192,15 @@ fn own(project: &Project, groups: &[String], base: Option<&str>, json: bool) -> 
         print!("{}", table(&numbers));
     }
     Ok(numbers.iter().all(|number| number.met() != Some(false)))
+}
+
+/// What should have been measured and was not, because a device or a library is not here.
+fn missing<'w>(numbers: &[Number], wanted: impl Iterator<Item = &'w str>) -> Vec<Number> {
+    let is_there = |name: &str| numbers.iter().any(|number| number.name == name);
+    let missing = wanted.filter(|name| !is_there(name));
+    let lines = missing.map(|name| format!("{name} NaN"));
+    let found = lines.filter_map(|line| Number::from_line(&line, TARGETS, FLOORS));
+    found.collect()
 }
 
 /// The programs of the wanted groups, or of all groups.
@@ -364,6 +309,9 @@ fn table(numbers: &[Number]) -> String {
 
 /// Four figures: more would only show noise.
 fn figures(value: f64) -> String {
+    if value.is_nan() {
+        return "-".to_owned();
+    }
     let decimals = match value.abs() {
         size if size >= 1000.0 || size == 0.0 => 0,
         size if size >= 100.0 => 1,
@@ -409,6 +357,45 @@ a_longer_name_ms         0.500  ms                   -  -
 straggler_ratio          2.510  ratio         >= 2.400  met
 ";
         assert_eq!(table(&numbers), expected);
+    }
+
+    /// Without a library or a device numbers were not printed, and nobody missed them.
+    #[test]
+    fn what_was_not_measured_is_missing_and_not_met() {
+        let measured = ["sched_batch_us 3.5", "sched_extra_ns 1"];
+        let numbers = measured.map(|line| Number::from_line(line, TARGETS, FLOORS).unwrap());
+        let wanted = [
+            "sched_batch_us",
+            "sched_choice_starpu_ratio",
+            "sched_task_tbb_ratio",
+        ];
+        let missing = missing(&numbers, wanted.into_iter());
+        let [number, peer] = &missing[..] else {
+            panic!("{missing:?}");
+        };
+        assert_eq!(number.name, "sched_choice_starpu_ratio");
+        assert_eq!((number.verdict(), number.met()), ("MISSING", Some(false)));
+        assert_eq!(number.as_json()["value"], Value::Null);
+        let line = "sched_choice_starpu_ratio             -  ratio            1.000  MISSING";
+        assert_eq!(table(&missing).lines().nth(1), Some(line));
+        // Nothing is demanded of that one but to be there.
+        assert_eq!((peer.verdict(), peer.met()), ("MISSING", Some(false)));
+        // A floor that is missing is not met either.
+        let floor = Number::from_line("straggler_ratio NaN", SAMPLE, FLOOR).unwrap();
+        assert_eq!((floor.verdict(), floor.met()), ("MISSING", Some(false)));
+    }
+
+    #[test]
+    fn a_group_brings_its_race_unless_that_was_named() {
+        let races = |groups: &[&str], named: &[&str]| {
+            let groups: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
+            let mut races: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            add_races(&groups, &mut races);
+            races.join(" ")
+        };
+        assert_eq!(races(&["sched"], &[]), "whole");
+        assert_eq!(races(&["sched", "fleet"], &["pools"]), "pools whole");
+        assert_eq!(races(&["plan"], &[]), "");
     }
 
     #[test]

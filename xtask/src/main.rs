@@ -36,6 +36,7 @@ mod python;
 mod rivals;
 mod setup;
 mod stand_ins;
+mod targets;
 mod test;
 mod tidy;
 mod wheels;

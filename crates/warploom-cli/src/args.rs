@@ -245,7 +245,7 @@ pub(crate) enum Split {
 
 const RUN_EXAMPLES: &str = "\
 Exit codes: 0 every record is ok, 3 some records failed or were not started, 2 refused before anything
-ran, 130 interrupted (Ctrl-C), 1 anything else, such as a report that cannot be written.
+ran, 130 interrupted (Ctrl-C), 1 anything else.
 
 Examples:
   warploom run nuclei.toml -i cells.tif -o results

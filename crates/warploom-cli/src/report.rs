@@ -142,11 +142,13 @@ impl From<DeviceError> for Problem {
 impl From<RunFailure> for Problem {
     fn from(error: RunFailure) -> Self {
         let exit = match &error {
+            _ if error.is_call_off() => 130,
             RunFailure::Records(_)
             | RunFailure::Refused(_)
             | RunFailure::Axes { .. }
             | RunFailure::Output { .. }
-            | RunFailure::Busy { .. } => 2,
+            | RunFailure::Busy { .. }
+            | RunFailure::Silent { .. } => 2,
             RunFailure::File(error) if error.fault.is_about_the_request() => 2,
             _ => 1,
         };

@@ -89,22 +89,57 @@ fn quiet_is_quiet_and_excludes_progress() {
     assert!(stderr.contains("cannot be used with"), "{stderr}");
 }
 
+/// What a run shows on a terminal.
+fn on_terminal(bench: &Bench, more: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_warploom");
+    let line = format!("stty cols 100; '{program}' run spots.toml -i images -o out {more}");
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("WARPLOOM_CPU_ONLY", "1")
+        .env("TERM", "xterm-256color")
+        .current_dir(bench.folder.path())
+        .output()
+        .expect("`script` makes a terminal");
+    assert!(output.status.success());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Records done, records a second and seconds left of each time that `.. 12/300 45.6/s 3s left` was drawn.
+fn drawn(seen: &str, total: u64) -> Vec<(u64, f64, f64)> {
+    let words: Vec<&str> = seen.split_whitespace().collect();
+    let one = |at: usize| {
+        let done = words[at].strip_suffix(&format!("/{total}"))?.parse().ok()?;
+        let rate = words.get(at + 1)?.strip_suffix("/s")?.replace(',', "");
+        let left = words.get(at + 2)?.strip_suffix('s')?.parse().ok()?;
+        (words.get(at + 3)?.starts_with("left")).then_some((done, rate.parse().ok()?, left))
+    };
+    (0..words.len()).filter_map(one).collect()
+}
+
+#[test]
+fn a_bar_shows_how_fast_it_goes_and_how_long_it_takes() {
+    const TOTAL: u32 = 600;
+    let bench = Bench::new(TOTAL);
+    let seen = on_terminal(&bench, "--batch 1");
+    let drawn = drawn(&seen, u64::from(TOTAL));
+    let amid = drawn.iter().filter(|(done, rate, _)| {
+        (1..u64::from(TOTAL)).contains(done) && rate.is_finite() && *rate > 0.0
+    });
+    let amid: Vec<&(u64, f64, f64)> = amid.collect();
+    assert!(!amid.is_empty(), "{seen:?}");
+    for (done, rate, left) in amid {
+        // Seconds are told as whole ones.
+        let expected = (u64::from(TOTAL) - done) as f64 / rate;
+        let off = (left - expected).abs();
+        assert!(off <= 1.5 + expected / 4.0, "{done} at {rate}/s: {left} s");
+    }
+    assert!(seen.contains("600 records: 600 ok in "), "{seen:?}");
+}
+
 #[test]
 fn a_terminal_shows_a_bar_for_each_device_and_one_for_all() {
     let bench = Bench::new(30);
-    let program = env!("CARGO_BIN_EXE_warploom");
-    let run = |more: &str| {
-        let line = format!("stty cols 100; '{program}' run spots.toml -i images -o out {more}");
-        let output = Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
-            .env("WARPLOOM_CPU_ONLY", "1")
-            .env("TERM", "xterm-256color")
-            .current_dir(bench.folder.path())
-            .output()
-            .expect("`script` makes a terminal");
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let run = |more: &str| on_terminal(&bench, more);
     let seen = run("--devices cpu:0");
     // The device's own bar, and the total below it.
     assert!(seen.contains("cpu:0 "), "{seen:?}");

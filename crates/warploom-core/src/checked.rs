@@ -140,6 +140,15 @@ impl CheckedQueue {
         }
     }
 
+    /// The same with something between the checks and the queue: it sees every call that passed them.
+    #[must_use]
+    pub fn through(self, layer: impl FnOnce(Box<dyn Queue>) -> Box<dyn Queue>) -> Self {
+        Self {
+            queue: layer(self.queue),
+            ..self
+        }
+    }
+
     /// The device it belongs to.
     pub fn device(&self) -> DeviceId {
         self.device

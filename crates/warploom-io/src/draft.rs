@@ -68,11 +68,7 @@ impl Draft {
         Self::check(path)?;
         let writing = |error: io::Error| Fault::writing(&error, bytes);
         // A link stays a link: what it points at is replaced, there where it is.
-        let target = if path.is_symlink() {
-            fs::canonicalize(path).ok()
-        } else {
-            None
-        };
+        let target = pointed_at(path);
         let path = target.as_deref().unwrap_or(path);
         let mut draft = Self::beside(path).map_err(writing)?;
         if let Some(file) = &draft.lock {
@@ -206,6 +202,35 @@ impl Drop for Draft {
         if let Some(path) = &self.lock_path {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// What a link points at, there or not yet; nothing for what is no link.
+fn pointed_at(path: &Path) -> Option<PathBuf> {
+    let link = fs::read_link(path).ok()?;
+    let next = path.parent().unwrap_or(Path::new("")).join(link);
+    fs::canonicalize(path).ok().or(Some(next))
+}
+
+/// Removes what an image or a table was written to, so that nobody takes it for a result any more. A folder
+/// goes in one step, as it came: whenever the process is killed, there is all of it or nothing. A folder that
+/// is no image stays, and so do links.
+pub fn remove_result(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let target = pointed_at(path);
+    let target = target.as_deref().unwrap_or(path);
+    let removed = match fs::symlink_metadata(target) {
+        Ok(found) if !found.is_dir() => fs::remove_file(target),
+        Ok(_) if target.join("zarr.json").is_file() => {
+            let old = name_beside(target, OLD);
+            fs::rename(target, &old).and_then(|()| fs::remove_dir_all(&old))
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::write(&error).of(path)),
+        _ => Ok(()),
     }
 }
 

@@ -42,7 +42,7 @@ mod tiff;
 mod zarr;
 
 pub use behind::WriteBehind;
-pub use draft::{Sync, remove_leftovers};
+pub use draft::{Sync, remove_leftovers, remove_result};
 pub use error::{Fault, FileError};
 pub use format::Format;
 pub use header::Header;

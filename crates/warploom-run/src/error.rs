@@ -1,6 +1,7 @@
 //! Why a run did not happen, or ended before its records did.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use warploom_core::{Code, Coded, DeviceError, LeaseError, RegistryError};
 use warploom_io::FileError;
@@ -78,6 +79,21 @@ pub enum RunFailure {
         /// What does not agree.
         what: String,
     },
+    /// A file says nothing, before anything runs. (WL0853)
+    #[error("{} said nothing for {:.1} s when it was looked at", file_text(path.as_ref()), waited.as_secs_f64())]
+    Silent {
+        /// Which; nothing where files were only being searched for.
+        path: Option<PathBuf>,
+        /// How long.
+        waited: Duration,
+    },
+}
+
+fn file_text(path: Option<&PathBuf>) -> String {
+    match path {
+        Some(path) => path.display().to_string(),
+        None => "the folder of the input".to_owned(),
+    }
 }
 
 fn holder_text(holder: Option<&str>) -> String {
@@ -113,7 +129,7 @@ impl RunFailure {
 
 impl RunFailure {
     /// Was it called off, while it ran or while it waited for a device?
-    pub(crate) fn is_call_off(&self) -> bool {
+    pub fn is_call_off(&self) -> bool {
         matches!(
             self,
             Self::Broken(RunError::Cancelled { .. })
@@ -152,6 +168,7 @@ impl Coded for RunFailure {
             Self::Busy { .. } => Code(843),
             Self::Constant { .. } => Code(844),
             Self::Foreign { .. } => Code(845),
+            Self::Silent { .. } => Code(853),
         }
     }
 
@@ -175,6 +192,9 @@ impl Coded for RunFailure {
                 ));
             }
             Self::Constant { .. } | Self::Foreign { .. } => "compile the pipeline again",
+            Self::Silent { .. } => {
+                "see whether its disk is there and what sort of file it is; leave it out, or say a longer `--patience`"
+            }
         };
         Some(text.to_owned())
     }

@@ -9,6 +9,8 @@ use warploom_kernels::ImageType;
 use warploom_plan::{Pipeline, Sources};
 
 use crate::error::RunFailure;
+use crate::lookout::{Signs, patiently};
+use crate::settings::Settings;
 
 /// How many records are looked at to find out what records look like.
 const LOOKS: usize = 7;
@@ -34,22 +36,39 @@ impl Input {
         Self::of(&Layout::new(input)?)
     }
 
+    /// The same, given up when a file says nothing for as long as settings allow, or when the run is called
+    /// off meanwhile.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), and when it was given up.
+    pub fn find_in_time(input: &str, settings: &Settings) -> Result<Self, RunFailure> {
+        let layout = Layout::new(input)?;
+        patiently(settings.patience, &settings.cancel, move |signs| {
+            Self::looked_at(&layout, signs)
+        })?
+    }
+
     /// The same with a layout that was said more precisely.
     ///
     /// # Errors
     /// As [`find`](Self::find).
     pub fn of(layout: &Layout) -> Result<Self, RunFailure> {
+        Self::looked_at(layout, &Signs::NONE)
+    }
+
+    fn looked_at(layout: &Layout, signs: &Signs<'_>) -> Result<Self, RunFailure> {
         let found = layout.find()?;
         let mut reader = RecordReader::new();
         let mut records = Vec::new();
         for record in found.records {
+            signs.at(record.path());
             // One that cannot be opened stays, so that it is told of as failed.
             match reader.images(&record) {
                 Ok(images) => records.extend(images),
                 Err(_) => records.push(record),
             }
         }
-        let header = usual(&mut reader, &records)?;
+        let header = usual(&mut reader, &records, signs)?;
         let (records, header) = each_time(records, header)?;
         Ok(Self {
             records,
@@ -108,7 +127,11 @@ pub fn with_constants(
 }
 
 /// What most of the records look like that are looked at; the first, where none are most.
-fn usual(reader: &mut RecordReader, records: &[Record]) -> Result<Header, RunFailure> {
+fn usual(
+    reader: &mut RecordReader,
+    records: &[Record],
+    signs: &Signs<'_>,
+) -> Result<Header, RunFailure> {
     let mut seen: Vec<(Header, usize)> = Vec::new();
     let mut wrong: Option<FileError> = None;
     let step = records.len().div_ceil(LOOKS).max(1);
@@ -118,6 +141,7 @@ fn usual(reader: &mut RecordReader, records: &[Record]) -> Result<Header, RunFai
         if at >= LOOKS.min(records.len()) && !seen.is_empty() {
             break;
         }
+        signs.at(record.path());
         match reader.header(record) {
             Err(error) => wrong = wrong.or(Some(error)),
             Ok(header) => {

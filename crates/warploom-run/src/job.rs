@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use warploom_core::{Registry, Status};
 use warploom_io::records::RecordReader;
 use warploom_plan::{ExecutionPlan, Options, Pipeline, compile};
+use warploom_sched::RunError;
 
 use crate::attempt::{at_once, attempt, taken};
 use crate::course::{Course, Setting, Task};
 use crate::error::RunFailure;
 use crate::folder::{About, AboutDevice, Origin, RunFolder};
 use crate::input::Input;
-use crate::journal::{Journal, Keeper};
+use crate::journal::{Journal, Keeper, Line};
 use crate::loads::loads;
+use crate::lookout::{Signs, patiently};
 use crate::outcome::{Done, Failure, News, Outcome, Summary, tally};
 use crate::reading;
 use crate::recipe;
@@ -123,7 +125,7 @@ impl Job {
             let recorder = Arc::new(recorder);
             let tasks = tasks.clone();
             let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
-            skipped = done_before(&course, &journal).len() as u64;
+            skipped = done_in_time(course, &journal, settings)?.len() as u64;
         }
         let items = (tasks.len() * units(&plan).len()) as u64;
         let records = tasks.into_iter().map(|task| {
@@ -183,7 +185,7 @@ impl Job {
         if settings.resume {
             let tasks = tasks.clone();
             let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
-            for number in done_before(&course, &journal) {
+            for number in done_in_time(course, &journal, settings)? {
                 outcomes[number] = Outcome::Skipped;
             }
         }
@@ -192,12 +194,13 @@ impl Job {
             let open = all.filter(|(_, outcome)| **outcome == Outcome::NotStarted);
             open.map(|(task, _)| task.clone()).collect()
         };
+        if settings.cancel.is_cancelled() {
+            // Nothing was begun, and what is there stays.
+            return Err(RunError::Cancelled { delivered: 0 }.into());
+        }
         let open = left(&outcomes);
         let names: Vec<&str> = open.iter().map(|task| task.record.id()).collect();
-        journal.forget(&names).map_err(|error| RunFailure::Output {
-            path: self.output.clone(),
-            what: format!("its list of results cannot be changed: {error}"),
-        })?;
+        self.forget(&mut journal, &names)?;
         let folder = RunFolder::begin(&self.output, self.about_one(&plan, &names))?;
         let settings = &folder.noting(settings);
         let journal = Mutex::new(journal);
@@ -258,6 +261,17 @@ impl Job {
         summary.recording = recording.finish(&summary, took, &times);
         folder.conclude(&mut summary);
         Ok(summary)
+    }
+
+    /// Takes records off the list, with their results, that are to be done, and those that cannot be.
+    fn forget(&self, journal: &mut Journal, open: &[&str]) -> Result<(), RunFailure> {
+        let lacking = self.input.incomplete.iter();
+        let lacking = lacking.map(|lacking| lacking.id.as_str());
+        let names: Vec<&str> = open.iter().copied().chain(lacking).collect();
+        journal.forget(&names).map_err(|error| RunFailure::Output {
+            path: self.output.clone(),
+            what: format!("its list of results cannot be changed: {error}"),
+        })
     }
 
     /// What a run that begins now is of.
@@ -387,23 +401,47 @@ fn standing(
 }
 
 /// The tasks of which the results are there already, made of the same pixels by the same work.
+#[cfg(all(feature = "fleet", target_os = "linux"))]
 pub(crate) fn done_before(course: &Course, journal: &Journal) -> Vec<usize> {
+    confirmed(course, &claimed(course, journal), &Signs::NONE)
+}
+
+/// The same, given up when a file says nothing for too long, or when the run is called off.
+pub(crate) fn done_in_time(
+    course: Course,
+    journal: &Journal,
+    settings: &Settings,
+) -> Result<Vec<usize>, RunFailure> {
+    let claimed = claimed(&course, journal);
+    patiently(settings.patience, &settings.cancel, move |signs| {
+        confirmed(&course, &claimed, signs)
+    })
+}
+
+/// The tasks that the list says are done.
+fn claimed(course: &Course, journal: &Journal) -> Vec<(usize, Line)> {
+    let tasks = course.tasks.iter().enumerate();
+    let lines = tasks.filter_map(|(number, task)| {
+        let line = journal.line(task.record.id())?;
+        (line.recipe == course.recipe).then(|| (number, line.clone()))
+    });
+    lines.collect()
+}
+
+/// Those of which that is true.
+fn confirmed(course: &Course, claimed: &[(usize, Line)], signs: &Signs<'_>) -> Vec<usize> {
     let mut reader = RecordReader::new();
-    let mut done = Vec::new();
-    for (number, task) in course.tasks.iter().enumerate() {
-        let Some(line) = journal.line(task.record.id()) else {
-            continue;
-        };
-        if line.recipe != course.recipe || !line.is_there(&course.output) {
-            continue;
+    let is_so = |(number, line): &&(usize, Line)| {
+        let record = &course.tasks[*number].record;
+        signs.at(record.path());
+        if !line.is_there(&course.output) {
+            return false;
         }
-        let is_same = line.stamp != "unknown" && line.stamp == reading::stamp(&task.record);
-        if is_same || reading::content(course, &mut reader, number).as_ref() == Some(&line.content)
-        {
-            done.push(number);
-        }
-    }
-    done
+        let is_same = line.stamp != "unknown" && line.stamp == reading::stamp(record);
+        is_same || reading::content(course, &mut reader, *number).as_ref() == Some(&line.content)
+    };
+    let confirmed = claimed.iter().filter(is_so);
+    confirmed.map(|(number, _)| *number).collect()
 }
 
 /// What the compiler is told, and how busy cards are unless that was said.

@@ -8,11 +8,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::RunFailure;
 use crate::folder;
@@ -35,7 +36,7 @@ pub(crate) struct Line {
     pub(crate) content: String,
     /// What the system said of the files the pixels were in.
     pub(crate) stamp: String,
-    /// The files that came of it, below the folder of results, with their lengths.
+    /// What came of it, below the folder of results, with what [`measure`] says of each.
     pub(crate) files: Vec<(PathBuf, u64)>,
 }
 
@@ -199,13 +200,13 @@ impl Journal {
         self.known.get(record)
     }
 
-    /// Takes records off the list that are done again: their files are about to change.
+    /// Takes records off the list that are done again, or cannot be, and removes what came of them: a record that
+    /// fails this time is not to look as if it were done.
     pub(crate) fn forget(&mut self, records: &[&str]) -> std::io::Result<()> {
-        let before = self.known.len();
-        for record in records {
-            self.known.remove(*record);
-        }
-        if self.known.len() == before && !self.has_doubtful {
+        let known = &mut self.known;
+        let records = records.iter();
+        let lines: Vec<Line> = records.filter_map(|record| known.remove(*record)).collect();
+        if lines.is_empty() && !self.has_doubtful {
             return Ok(());
         }
         let mut text = self.said_boot()?;
@@ -221,7 +222,15 @@ impl Journal {
         (self.has_said, self.has_doubtful) = (true, false);
         // Killed in between, the list has fewer lines, and what they named is done again.
         self.file.set_len(0)?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        let kept: HashSet<&PathBuf> = files(self.known.values()).collect();
+        for path in files(&lines).filter(|path| !kept.contains(path) && is_below(path)) {
+            // Whoever cannot remove it cannot replace it either, and then it is told of.
+            if let Err(error) = warploom_io::remove_result(self.output.join(path)) {
+                tracing::warn!(%error, "an old result stays");
+            }
+        }
+        Ok(())
     }
 
     /// Adds a record that is done, in one piece: what is written by one call is there or is not,
@@ -256,116 +265,59 @@ impl Journal {
     }
 }
 
+/// What came of these.
+fn files<'l>(lines: impl IntoIterator<Item = &'l Line>) -> impl Iterator<Item = &'l PathBuf> {
+    let files = lines.into_iter().flat_map(|line| &line.files);
+    files.map(|(path, _)| path)
+}
+
+/// Does it lead nowhere else? The list is a file that anybody may have written to.
+fn is_below(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
 impl Line {
-    /// Are the files still there, as long as they were?
+    /// Is what came of it still there, as it was?
     pub(crate) fn is_there(&self, output: &Path) -> bool {
-        self.files.iter().all(|(path, bytes)| {
-            let found = fs::metadata(output.join(path));
-            found.is_ok_and(|found| found.is_dir() || found.len() == *bytes)
-        })
+        let mut files = self.files.iter();
+        files.all(|(path, measured)| measure(&output.join(path)).is_ok_and(|now| now == *measured))
     }
+}
+
+/// What tells a result that is whole from one that is not, without reading it: the length of a file; of a folder
+/// a fingerprint of the names and lengths of all files in it, so that chunks that are gone, cut short or
+/// others are noticed.
+pub(crate) fn measure(path: &Path) -> std::io::Result<u64> {
+    let found = fs::metadata(path)?;
+    if !found.is_dir() {
+        return Ok(found.len());
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let found = fs::metadata(&path)?;
+            if found.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((path, found.len()));
+            }
+        }
+    }
+    files.sort();
+    let mut print = Xxh3::new();
+    for (file, bytes) in &files {
+        let name = file.strip_prefix(path).unwrap_or(file);
+        for part in name.components() {
+            print.update(part.as_os_str().as_encoded_bytes());
+            print.update(b"/");
+        }
+        print.update(&bytes.to_le_bytes());
+    }
+    Ok(print.digest())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(record: &str) -> Line {
-        Line {
-            record: record.to_owned(),
-            recipe: "r".to_owned(),
-            content: "c".to_owned(),
-            stamp: "s".to_owned(),
-            files: vec![(PathBuf::from("a.tif"), 3)],
-        }
-    }
-
-    #[test]
-    fn a_list_cut_at_any_byte_keeps_its_whole_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(folder.path()).unwrap();
-        let names = ["one", "two", "d\u{fc}nn\n"];
-        for name in names {
-            journal.add(&line(name)).unwrap();
-        }
-        drop(journal);
-        let path = folder.path().join(FOLDER).join(FILE);
-        let bytes = fs::read(&path).unwrap();
-        for cut in 0..=bytes.len() {
-            fs::write(&path, &bytes[..cut]).unwrap();
-            let mut journal = Journal::open(folder.path()).unwrap();
-            // The first line says under which start of the system the others were written.
-            let own = usize::from(boot().is_some());
-            let ends = bytes[..cut].split(|byte| *byte == b'\n').count() - 1;
-            let ends = ends.saturating_sub(own);
-            for (at, name) in names.iter().enumerate() {
-                assert_eq!(journal.line(name).is_some(), at < ends, "{name} at {cut}");
-            }
-            journal.add(&line("new")).unwrap();
-            drop(journal);
-            let journal = Journal::open(folder.path()).unwrap();
-            assert_eq!(journal.line("new"), Some(&line("new")));
-            assert_eq!(journal.known.len(), ends + 1, "at {cut}");
-        }
-    }
-
-    /// The list after another start of the system.
-    fn after_a_power_cut(folder: &Path) -> Option<Journal> {
-        let boot = boot()?;
-        let path = folder.join(FOLDER).join(FILE);
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(text.contains(&boot), "{text}");
-        fs::write(&path, text.replace(&boot, "another")).unwrap();
-        Some(Journal::open(folder).unwrap())
-    }
-
-    #[test]
-    fn after_a_power_cut_what_was_not_settled_is_done_again() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("a.tif"), b"abc").unwrap();
-        let mut journal = Journal::open(folder.path()).unwrap();
-        journal.add(&line("one")).unwrap();
-        journal.add(&line("two")).unwrap();
-        drop(journal);
-        // A killed process has lost nothing.
-        let journal = Journal::open(folder.path()).unwrap();
-        assert!(journal.line("one").is_some() && journal.line("two").is_some());
-        drop(journal);
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(folder.path().join(FOLDER).join(FILE))
-            .unwrap();
-        file.write_all(b"{\"settled\":[\"one\"]}\n").unwrap();
-        let Some(mut journal) = after_a_power_cut(folder.path()) else {
-            eprintln!("not tried: this system does not tell its starts apart");
-            return;
-        };
-        assert!(journal.line("one").is_some() && journal.line("two").is_none());
-        // What nobody believed does not come back, whatever is settled later.
-        journal.forget(&["two"]).unwrap();
-        drop(journal);
-        file.write_all(b"{\"settled\":[\"two\"]}\n").unwrap();
-        let journal = after_a_power_cut(folder.path()).unwrap();
-        assert!(journal.line("one").is_some() && journal.line("two").is_none());
-    }
-
-    #[test]
-    fn two_runs_do_not_write_to_one_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = Journal::open(folder.path()).unwrap();
-        let second = Journal::open(folder.path());
-        assert!(matches!(second, Err(RunFailure::Busy { .. })));
-        drop(first);
-        assert!(Journal::open(folder.path()).is_ok());
-    }
-
-    #[test]
-    fn files_that_are_gone_or_shorter_are_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(!line("a").is_there(folder.path()));
-        fs::write(folder.path().join("a.tif"), b"ab").unwrap();
-        assert!(!line("a").is_there(folder.path()));
-        fs::write(folder.path().join("a.tif"), b"abc").unwrap();
-        assert!(line("a").is_there(folder.path()));
-    }
-}
+mod tests;

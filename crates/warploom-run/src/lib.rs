@@ -39,6 +39,7 @@ mod input;
 mod job;
 mod journal;
 mod loads;
+mod lookout;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 pub mod many;
 mod outcome;

@@ -14,7 +14,7 @@ use warploom_watch::recording::Picture;
 use crate::content::Gathered;
 use crate::course::{Course, Item};
 use crate::error::RecordFault;
-use crate::journal::{Keeper, Line};
+use crate::journal::{Keeper, Line, measure};
 use crate::outcome::{Failure, Outcome};
 use crate::reading::PIXELS;
 
@@ -59,7 +59,7 @@ impl Writing {
             self.files.clear();
         }
         if course.is_lost(item) {
-            self.retract();
+            self.retract(course, item);
             return;
         }
         let work = AssertUnwindSafe(|| {
@@ -73,7 +73,7 @@ impl Writing {
         let done =
             done.unwrap_or_else(|_| Err(Failure::of(&RecordFault::Panicked { doing: "writing" })));
         if let Err(failure) = done {
-            self.retract();
+            self.retract(course, item);
             course.lose(item.number, failure);
         }
     }
@@ -140,8 +140,9 @@ impl Writing {
     /// All files have their names: the record is done.
     fn finish(&mut self, course: &Course, item: Item<'_>) -> Result<(), Failure> {
         let files = self.files.iter().map(|path| {
-            let length = fs::metadata(course.output.join(path)).map_or(0, |found| found.len());
-            (path.clone(), length)
+            // What cannot be measured now is done again.
+            let measured = measure(&course.output.join(path)).unwrap_or(0);
+            (path.clone(), measured)
         });
         if let Some(seen) = course.seen(item.number) {
             let line = Line {
@@ -161,17 +162,20 @@ impl Writing {
         Ok(())
     }
 
-    /// Files of a record that failed after they were written: nobody is to take them for its results.
-    fn retract(&mut self) {
-        for file in self.files.drain(..) {
-            let path = self.output.join(file);
-            // What cannot be removed either is on a disk that has been told of already.
-            let _ = if path.is_dir() {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
+    /// A record that failed has no results: neither those that were written before it did, nor those of earlier
+    /// runs, which nobody listed.
+    fn retract(&mut self, course: &Course, item: Item<'_>) {
+        self.files.clear();
+        for file in item.task.files.iter().flatten() {
+            remove(&course.output.join(file));
         }
+    }
+}
+
+fn remove(path: &Path) {
+    // What cannot be removed either is on a disk that has been told of already.
+    if let Err(error) = warploom_io::remove_result(path) {
+        tracing::warn!(%error, "a result of a record that failed stays");
     }
 }
 
@@ -195,7 +199,9 @@ fn picture(course: &Course, task: usize, (label, value): (&str, &PlanValue), byt
 impl Drop for Writing {
     /// A record that was not finished has no results.
     fn drop(&mut self) {
-        self.retract();
+        for file in self.files.drain(..) {
+            remove(&self.output.join(file));
+        }
     }
 }
 

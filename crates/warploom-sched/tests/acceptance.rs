@@ -18,7 +18,7 @@ fn sources(folder: &Path, text: &mut String) {
 
 /// The names of benches that have a target.
 fn targets(root: &Path) -> Vec<String> {
-    let file = root.join("xtask/src/bench.rs");
+    let file = root.join("xtask/src/targets.rs");
     let text = std::fs::read_to_string(file).expect("the benches' targets");
     let (_, table) = text.split_once("const TARGETS").expect("a table");
     let (table, _) = table.split_once("];").expect("its end");

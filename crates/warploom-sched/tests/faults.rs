@@ -35,20 +35,32 @@ fn sink(plan: &Plan, ran: &Ran) -> Vec<(u64, u64)> {
         .collect()
 }
 
-#[test]
-fn every_call_of_every_sort_may_fail() {
+/// Once with copies from slot to slot, once with bytes that go by way of the host: all calls there are.
+#[rstest]
+fn every_call_of_every_sort_may_fail(#[values(false, true)] by_bytes: bool) {
     let plan = encoder();
-    let good = run_on(Sim::new(device(), 5), &plan, &Script::default(), options(4));
+    let script = || Script {
+        by_bytes,
+        ..Script::default()
+    };
+    let good = run_on(Sim::new(device(), 5), &plan, &script(), options(4));
     assert!(good.result.is_ok());
     let whole = sink(&plan, &good);
+    assert_eq!(whole.len(), 4);
     let mut trials = 0;
     for (call, count) in all_calls(&good.sim) {
+        let is_made = match call {
+            Call::Upload | Call::Download => by_bytes,
+            Call::Copy => !by_bytes,
+            _ => true,
+        };
+        assert_eq!(count > 0, is_made, "{call:?}");
         for nth in 1..=count {
             let failing = device().fail(call, nth, |id| {
                 DeviceError::driver(id, "call", "on purpose")
             });
             let sim = Sim::build(failing, 5).finish();
-            let ran = run_on(sim, &plan, &Script::default(), options(4));
+            let ran = run_on(sim, &plan, &script(), options(4));
             trials += 1;
             // The very last calls are those of the drop, which has nobody to tell.
             if let Err(error) = &ran.result {
@@ -69,23 +81,44 @@ fn every_call_of_every_sort_may_fail() {
     assert!(trials > 100, "{trials}");
 }
 
+#[test]
+fn the_way_that_bytes_take_does_not_change_them() {
+    let plan = encoder();
+    let run = |by_bytes| {
+        let script = Script {
+            by_bytes,
+            ..Script::default()
+        };
+        let ran = run_on(Sim::new(device(), 5), &plan, &script, options(4));
+        sink(&plan, &ran)
+    };
+    assert_eq!(run(true), run(false));
+}
+
 #[rstest]
 #[case(Call::Copy, false)]
 #[case(Call::Launch, false)]
+#[case(Call::Upload, false)]
 #[case(Call::Copy, true)]
 #[case(Call::Launch, true)]
+#[case(Call::Upload, true)]
 fn work_that_fails_on_the_device_is_an_error_of_its_generation(
     #[case] call: Call,
     #[case] is_forgetful: bool,
 ) {
     let plan = encoder();
-    let good = run_on(Sim::new(device(), 5), &plan, &Script::default(), options(4));
+    let script = || Script {
+        by_bytes: call == Call::Upload,
+        ..Script::default()
+    };
+    let good = run_on(Sim::new(device(), 5), &plan, &script(), options(4));
+    assert!(good.sim.calls(call) > 0);
     let whole = sink(&plan, &good);
     for nth in 1..=good.sim.calls(call) {
         let failing = device().fail_later(call, nth, |id| DeviceError::driver(id, "work", "late"));
         let sim = Sim::build(failing, 5);
         let sim = if is_forgetful { sim.forgetful() } else { sim };
-        let ran = run_on(sim.finish(), &plan, &Script::default(), options(4));
+        let ran = run_on(sim.finish(), &plan, &script(), options(4));
         let error = ran.result.as_ref().unwrap_err().to_string();
         assert!(error.contains("late"), "{nth}: {error}");
         assert_eq!(ran.held, 0);

@@ -1,5 +1,7 @@
-//! Reports of runs, opened in a browser: they render, are silent, and can be steered. One of them is of the
-//! demo's plate, which runs here.
+//! The demo, in the time that it may take; and reports of runs, opened in a browser: they render, are silent,
+//! and can be steered. One of them is of the demo's plate.
+
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -14,8 +16,15 @@ pub(super) fn stage(session: &Session<'_>, checks: &mut Checks) -> Result<()> {
     let built = Artifacts::build(project, ["--all-targets"])?;
     let folder = project.target.join("report");
     let plate = folder.join("plate");
-    let program = built.program(demo::EXAMPLES, Sort::Bin, demo::PLATE)?;
-    let is_run = checks.run(&Task::new(project, program).args([&plate]))?;
+    let mut is_run = true;
+    let begun = Instant::now();
+    for task in demo::programs(project, &built, &plate)? {
+        is_run &= checks.run(&task)?;
+    }
+    match demo::complaint(begun.elapsed()) {
+        Some(complaint) => checks.fail("the demo in time", &complaint),
+        None => checks.pass("the demo in time"),
+    }
     let Some(browser) = &session.parts.browser.found else {
         let why = "Chromium is not installed (`cargo xtask setup` gets it where it may)";
         if session.ci {

@@ -88,7 +88,7 @@ pub(super) const STAGES: &[Stage] = &[
     },
     Stage {
         name: "report",
-        about: "the demo's plate on every device; reports of runs in a browser: drawn, silent, steered",
+        about: "the demo, on every device and in time; reports of runs in a browser: drawn, silent, steered",
         quick: false,
         run: page::stage,
     },

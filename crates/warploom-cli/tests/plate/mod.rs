@@ -111,7 +111,7 @@ impl Bench {
         command.spawn().unwrap()
     }
 
-    /// Every file of the results that has its name, our own list apart.
+    /// Every file of the results that has its name, and so has the folder it is in; our own list apart.
     pub(crate) fn results(&self, output: &str) -> BTreeMap<PathBuf, Vec<u8>> {
         let root = self.path(output);
         let mut found = BTreeMap::new();
@@ -123,9 +123,12 @@ impl Bench {
             for entry in entries {
                 let path = entry.unwrap().path();
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
-                if path.is_dir() && name != ".warploom" {
+                if name.starts_with('.') {
+                    continue;
+                }
+                if path.is_dir() {
                     folders.push(path);
-                } else if path.is_file() && !name.starts_with('.') {
+                } else {
                     let bytes = fs::read(&path).unwrap();
                     found.insert(path.strip_prefix(&root).unwrap().to_owned(), bytes);
                 }

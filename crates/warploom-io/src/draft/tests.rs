@@ -66,6 +66,31 @@ fn a_link_stays_a_link() {
     assert!(link.is_symlink());
     assert_eq!(fs::read(&file).unwrap(), b"new");
     assert_eq!(names(elsewhere.path()), ["b"]);
+    // Also when what it points at is removed in between.
+    remove_result(&link).unwrap();
+    assert!(link.is_symlink() && !file.exists());
+    fill(&link, b"newer").unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(&file).unwrap(), b"newer");
+}
+
+#[test]
+fn results_are_removed_and_folders_that_are_none_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.npy"), "old").unwrap();
+    for (image, inner) in [("a.zarr", "zarr.json"), ("b.zarr", "notes.txt")] {
+        fs::create_dir_all(path(image).join("c")).unwrap();
+        fs::write(path(image).join(inner), "{}").unwrap();
+    }
+    for name in ["a.npy", "a.zarr", "b.zarr", "missing.npy"] {
+        remove_result(path(name)).unwrap();
+    }
+    assert_eq!(names(folder.path()), ["b.zarr"]);
+    // Killed after the first of two steps, it has lost its name and is cleaned up later.
+    fs::rename(path("b.zarr"), path(".b.zarr.99-1.part-old")).unwrap();
+    remove_leftovers(folder.path()).unwrap();
+    assert_eq!(names(folder.path()), Vec::<String>::new());
 }
 
 #[test]

@@ -60,6 +60,22 @@ pub enum LeaseError {
         /// What is there.
         found: String,
     },
+    /// Something was enqueued that is about a slot which the turn does not hold, or not for this.
+    #[error(
+        "`{stage}` {verb} slot {slot} of `{resource}` in generation {generation}, which its turn does not hold for that"
+    )]
+    Stray {
+        /// Who did.
+        stage: String,
+        /// `reads` or `writes`.
+        verb: &'static str,
+        /// Which resource.
+        resource: String,
+        /// Which slot.
+        slot: usize,
+        /// In which generation.
+        generation: u64,
+    },
 }
 
 /// Two uses of a slot that nothing puts in order.

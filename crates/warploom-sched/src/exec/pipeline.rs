@@ -7,6 +7,7 @@ use warploom_core::{Arg, CancelToken, CheckedDevice, CheckedQueue, Event, Queue,
 
 use super::crew::{Crew, Note, Outcome, Post};
 use super::error::RunError;
+use super::guard::Guard;
 use super::meter::Meter;
 use super::options::RunOptions;
 use super::payload::{DeviceWork, Fill, Payload, Payloads};
@@ -42,6 +43,7 @@ pub struct Pipeline<C: Crew> {
     pub(super) pool: Arc<Pool>,
     pub(super) crew: C,
     pub(super) queues: Vec<CheckedQueue>,
+    pub(super) guard: Arc<Guard>,
     /// For each queue, who enqueued last without anything recorded since.
     pub(super) unsent: Vec<Option<(StageId, u64)>>,
     pub(super) work: Vec<Option<Box<dyn DeviceWork>>>,
@@ -115,15 +117,16 @@ impl<C: Crew> Pipeline<C> {
         }
         let payloads = payloads.sorted(plan)?;
         let pool = Arc::new(Pool::new(plan, device)?);
+        let guard = Guard::new(&pool);
         let mut queues = Vec::new();
         for queue in plan.queues() {
             let desc = QueueDesc::named(&*queue.name)
                 .with_class(queue.class)
                 .with_threads(queue.threads);
-            let made = device.queue(&desc);
-            queues.push(made.map_err(|error| RunError::Start {
+            let made = device.queue(&desc).map_err(|error| RunError::Start {
                 error: Box::new(error),
-            })?);
+            })?;
+            queues.push(guard.watch(made));
         }
         let (mut work, mut posts) = (Vec::new(), Vec::new());
         for (at, payload) in payloads.into_iter().enumerate() {
@@ -166,6 +169,7 @@ impl<C: Crew> Pipeline<C> {
             crew,
             unsent: vec![None; queues.len()],
             queues,
+            guard,
             work,
             progress: vec![Progress::default(); stages],
             events: vec![vec![(0, None); window]; stages],

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use warploom_core::{Buffer, CheckedDevice, MemoryKind, Slice, Space};
 
 use super::error::{LeaseError, RunError};
+use super::lease::{ReadLease, WriteLease};
+use super::places::Places;
 use super::threads::DRIVER;
 use crate::model::{How, Place, Plan, ResourceId, StageId, stride};
 
@@ -19,6 +21,7 @@ pub struct Pool {
     stages: Vec<Uses>,
     /// What is in the slots of all resources, one resource after the other.
     states: Vec<State>,
+    places: Places,
     bytes: u64,
 }
 
@@ -172,8 +175,14 @@ impl Pool {
                 .map(|access| (access.resource, access.how))
                 .collect(),
         });
+        let rings = resources.iter().enumerate();
+        let places = Places::new(rings.flat_map(|(at, ring): (usize, &Ring)| {
+            let slots = ring.slots.iter().enumerate();
+            slots.map(move |(slot, slice)| (at, slot, slice))
+        }));
         Ok(Self {
             stages: stages.collect(),
+            places,
             resources,
             states,
             bytes,
@@ -185,7 +194,7 @@ impl Pool {
         self.bytes
     }
 
-    /// How many leases are out.
+    /// How many leases are out; those of the device's stages are counted in debug builds only.
     pub fn held(&self) -> u64 {
         self.states.iter().map(|state| state.look().in_use).sum()
     }
@@ -221,14 +230,42 @@ impl Pool {
         self.hold_as(stage, generation, true)
     }
 
-    /// The same for a stage of the device, which the driver holds while it enqueues and not longer: nobody
-    /// would see it counted, and counting is most of what holding costs.
+    /// The same for a stage of the device, which the driver holds while it enqueues and not longer. Counting is
+    /// most of what holding costs, so only debug builds do, in which tests see that nothing is held any more.
     pub(crate) fn hold_to_enqueue(
         &self,
         stage: StageId,
         generation: u64,
     ) -> Result<Hold<'_>, LeaseError> {
-        self.hold_as(stage, generation, false)
+        self.hold_as(stage, generation, cfg!(debug_assertions))
+    }
+
+    /// Does this turn hold every slot that the slice has bytes of, and for this? What is written has to be
+    /// held for writing; memory that is not the pool's is the payload's own.
+    pub(crate) fn covers(
+        &self,
+        (stage, generation): (StageId, u64),
+        slice: &Slice,
+        is_written: bool,
+    ) -> Result<(), LeaseError> {
+        for place in self.places.of(slice) {
+            let mut uses = self.stages[stage.0].accesses.iter();
+            let is_held = uses.any(|(resource, how)| {
+                resource.0 == place.resource
+                    && (!is_written || matches!(how, How::Write | How::Update))
+                    && self.slot_of(*resource, *how, generation) == Some(place.slot)
+            });
+            if !is_held {
+                return Err(LeaseError::Stray {
+                    stage: self.stages[stage.0].name.clone(),
+                    verb: if is_written { "writes" } else { "reads" },
+                    resource: self.resources[place.resource].name.clone(),
+                    slot: place.slot,
+                    generation,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn hold_as(
@@ -439,30 +476,5 @@ impl<'p> Hold<'p> {
     }
 }
 
-/// The right to read a slot, while a stage has its turn.
-#[derive(Debug)]
-pub struct ReadLease<'t> {
-    slice: &'t Slice,
-}
-
-impl<'t> ReadLease<'t> {
-    /// The bytes, for code that takes slices. What is kept of it after the turn is no longer
-    /// ordered.
-    pub fn slice(&self) -> &'t Slice {
-        self.slice
-    }
-}
-
-/// The right to write a slot, while a stage has its turn.
-#[derive(Debug)]
-pub struct WriteLease<'t> {
-    slice: &'t Slice,
-}
-
-impl<'t> WriteLease<'t> {
-    /// The bytes, for code that takes slices. What is kept of it after the turn is no longer
-    /// ordered.
-    pub fn slice(&self) -> &'t Slice {
-        self.slice
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -184,9 +184,13 @@ impl<C: Crew> Pipeline<C> {
                 args: &mut self.args,
                 batch,
             };
+            self.guard.begin(stage, generation);
             let work = std::panic::AssertUnwindSafe(|| work.enqueue(&mut turn));
-            std::panic::catch_unwind(work)
-                .unwrap_or_else(|panic| Err(StageError::Panicked(panic_text(&*panic))))?;
+            let done = std::panic::catch_unwind(work);
+            if let Some(stray) = self.guard.end() {
+                return Err(stray.into());
+            }
+            done.unwrap_or_else(|panic| Err(StageError::Panicked(panic_text(&*panic))))?;
         }
         drop(hold);
         if let (Some(meter), Some(begin)) = (&mut self.meter, metered) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use warploom_core::{Arg, CheckedQueue, Grid, Kernel, Queue, Slice};
 
 use super::error::StageError;
-use super::pool::{Hold, ReadLease, WriteLease};
+use super::lease::{ReadLease, WriteLease};
+use super::pool::Hold;
 use crate::model::ResourceId;
 
 /// Which records a turn is about.
@@ -128,7 +129,8 @@ impl<'t> DeviceTurn<'t> {
         Ok(launched?)
     }
 
-    /// The queue itself, for programs that enqueue on their own.
+    /// The queue itself, for programs that enqueue on their own. It refuses what is about slots that this turn
+    /// does not hold, or holds for reading where they would be written, and then the stage has failed.
     pub fn queue(&mut self) -> &mut CheckedQueue {
         self.queue
     }

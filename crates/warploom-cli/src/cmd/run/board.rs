@@ -54,8 +54,8 @@ impl Posting {
         })
     }
 
-    /// The run is over: its last metrics.
-    pub(super) fn finish(&self, recording: Option<&Recording>) -> Result<(), Problem> {
+    /// The run is over: its last metrics; why they could not be written.
+    pub(super) fn finish(&self, recording: Option<&Recording>) -> Result<(), String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.share();
         match &state.metrics {

@@ -41,17 +41,15 @@ impl MetricsFile {
         }
     }
 
-    /// Replaces it for the last time.
+    /// Replaces it for the last time; why it could not be.
     pub(super) fn finish(
         &self,
         notice: &Notice,
         recording: Option<&Recording>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), String> {
         self.put(notice, recording).map_err(|error| {
-            Problem::failure(format!(
-                "cannot write metrics to {}: {error}",
-                self.path.display()
-            ))
+            let path = self.path.display();
+            format!("cannot write metrics to {path}: {error}")
         })
     }
 

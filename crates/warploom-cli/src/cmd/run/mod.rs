@@ -5,11 +5,10 @@ mod board;
 mod fleet;
 mod interrupt;
 mod metrics;
+mod papers;
 mod progress;
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 use warploom::plan::{Options, Pipeline};
 use warploom::run::{Input, Job, Outcome, Preview, RunFailure, Settings, Summary};
-use warploom::watch::Recording;
+use warploom::sched::RunError;
 use warploom::{Bytes, CancelToken, Registry};
 
 use crate::args;
@@ -30,6 +29,7 @@ use crate::settings::{self, Environment};
 use asked::Asked;
 use board::Posting;
 use interrupt::Interrupt;
+use papers::Papers;
 use progress::Progress;
 
 /// Failed records that are told of one by one; the others are in the JSON.
@@ -77,16 +77,23 @@ fn work(
     pipeline: Pipeline,
     text: &str,
 ) -> Result<ExitCode, Refusal> {
-    let input = Input::find(&asked.input).map_err(refusal)?;
+    let cancel = CancelToken::new();
+    let progress = Arc::new(Progress::new(args));
+    let mut settings = settings_of(args, &cancel)?;
+    let bar = Arc::clone(&progress);
+    let interrupt = Interrupt {
+        cancel,
+        stop: (!asked.devices.is_empty()).then(|| settings.stop.clone()),
+        output: asked.output.clone(),
+    };
+    interrupt.watch(move || bar.interrupted())?;
+    let input = Input::find_in_time(&asked.input, &settings).map_err(refusal)?;
     let folder = asked.file.parent().unwrap_or(Path::new("."));
     let job = Job::new(pipeline, folder, input, &asked.output)
         .with_text(text)
         .with_origin(&asked.file, &asked.input);
     let registry = Registry::linked();
     let status = registry.initialize(&settings::backends(environment)?)?;
-    let cancel = CancelToken::new();
-    let progress = Arc::new(Progress::new(args));
-    let mut settings = settings_of(args, &cancel)?;
     settings.resume = asked.is_resumed;
     let known = calibration::known(environment, args.calibration.as_deref())?;
     settings.plan.calibration = known.speeds(&status.survey);
@@ -94,15 +101,9 @@ fn work(
         let preview = job.preview(&registry, &settings).map_err(refusal)?;
         return Ok(tell_preview(args, &preview));
     }
+    let papers = Papers::new(args)?;
     let planned = (&job, &settings.plan);
     let crew = fleet::crew(args, &asked.devices, &status, planned)?;
-    let bar = Arc::clone(&progress);
-    let interrupt = Interrupt {
-        cancel: cancel.clone(),
-        stop: crew.is_some().then(|| settings.stop.clone()),
-        output: asked.output.clone(),
-    };
-    interrupt.watch(move || bar.interrupted())?;
     let title = asked.output.display().to_string();
     let total = job.input().records.len() as u64;
     let posting = Posting::new(&title, job.name(), total, args.metrics.as_deref())?;
@@ -112,16 +113,22 @@ fn work(
         bar.hear(&news);
         board.hear(&news);
     });
+    if settings.cancel.is_cancelled() {
+        // Nothing was begun, and what is there stays.
+        return Err(refusal(RunError::Cancelled { delivered: 0 }.into()));
+    }
     let summary = match crew {
         Some(crew) => job.run_on(&crew, &registry, &settings),
         None => job.run(&registry, &settings),
     };
     progress.close();
-    let summary = summary.map_err(refusal)?;
+    let mut summary = summary.map_err(refusal)?;
+    // What became of the records is told, whatever cannot be written about it.
     if let Some(recording) = &summary.recording {
-        keep(args, recording)?;
+        summary.changes.extend(papers.write(recording));
     }
-    posting.finish(summary.recording.as_ref())?;
+    let posted = posting.finish(summary.recording.as_ref());
+    summary.changes.extend(posted.err());
     Ok(tell(args, &summary, &progress))
 }
 
@@ -142,24 +149,6 @@ fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Probl
     settings.record = args.trace.is_some() || args.report.is_some();
     settings.cancel = cancel.clone();
     Ok(settings)
-}
-
-/// Writes what was recorded to where it was asked for.
-fn keep(args: &args::Run, recording: &Recording) -> Result<(), Problem> {
-    let failed = |path: &Path, error: &std::io::Error| {
-        Problem::failure(format!("cannot write {}: {error}", path.display()))
-    };
-    if let Some(path) = &args.trace {
-        let file = File::create(path).map_err(|error| failed(path, &error))?;
-        let mut file = BufWriter::new(file);
-        let written = warploom::watch::trace(recording, &mut file).and_then(|()| file.flush());
-        written.map_err(|error| failed(path, &error))?;
-    }
-    if let Some(path) = &args.report {
-        let page = warploom::watch::report(recording);
-        std::fs::write(path, page).map_err(|error| failed(path, &error))?;
-    }
-    Ok(())
 }
 
 fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {

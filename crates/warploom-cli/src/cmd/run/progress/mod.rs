@@ -146,10 +146,14 @@ impl Progress {
         }
     }
 
-    /// The run was called off.
+    /// The run was called off. Before anything runs there is nothing to finish.
     pub(super) fn interrupted(&self) {
         let words = "interrupted: what is begun is finished; once more to end at once";
-        match &self.state().shown {
+        let state = self.state();
+        if state.count.total == 0 {
+            return;
+        }
+        match &state.shown {
             Shown::Bars(bars) => bars.say(words),
             Shown::Events(_) => Events::interrupted(),
             Shown::Nothing | Shown::Lines(_) => remark(words),

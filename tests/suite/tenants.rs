@@ -1,0 +1,165 @@
+//! Two plans that share a device as tenants, on every device that is here: each one's bytes, its share, its
+//! budget, and memory as it was planned.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warploom::sched::{
+    Budget, DeviceTurn, Options as Wishes, Payloads, Plan, Resource, ResourceId, RunError,
+    RunOptions, Stage, StageGraph, StageId, Tenant, Tenants, Threads, plan,
+};
+use warploom::{CheckedDevice, Options, Queue as _, QueueClass, QueueDesc, Slice, Space, registry};
+
+/// Long enough to copy that the device is busy, and not the host.
+const BYTES: u64 = 8 << 20;
+const SEEN: u64 = 4096;
+
+/// Fills an image, takes the beginning of it to the host, looks at it there.
+struct Filler {
+    plan: Plan,
+    stages: [StageId; 3],
+    image: ResourceId,
+    output: ResourceId,
+}
+
+fn filler() -> Filler {
+    let mut graph = StageGraph::new();
+    let image = graph.resource(Resource::new("image", Space::Device, BYTES));
+    let output = graph.resource(Resource::new("output", Space::Pinned, SEEN));
+    let fill = graph.stage(Stage::device("fill", QueueClass::Compute).writes(image));
+    let down = Stage::device("down", QueueClass::Download);
+    let down = graph.stage(down.reads(image).writes(output));
+    let see = graph.stage(Stage::host("see").reads(output));
+    Filler {
+        plan: plan(&graph, &Wishes::default().with_depth(3)).unwrap(),
+        stages: [fill, down, see],
+        image,
+        output,
+    }
+}
+
+/// Memory of the device, full of one byte.
+fn full_of(device: &CheckedDevice, byte: u8) -> Slice {
+    let kind = device.info().local_kind().unwrap();
+    let slice = Slice::whole(&device.alloc(kind, BYTES).unwrap());
+    let mut queue = device.queue(&QueueDesc::named("fill")).unwrap();
+    let bytes = vec![byte; usize::try_from(BYTES).unwrap()];
+    queue.upload(&bytes, &slice).unwrap();
+    queue.record().unwrap().wait(None).unwrap();
+    slice
+}
+
+/// Payloads that fill images with one of two bytes in turn, and count those that were seen to be right.
+fn payloads(own: &Filler, sources: [(u8, Slice); 2], right: &Arc<AtomicU64>) -> Payloads {
+    let [fill, down, see] = own.stages;
+    let (image, output) = (own.image, own.output);
+    let bytes = [sources[0].0, sources[1].0];
+    let sources = sources.map(|(_, slice)| slice);
+    let of = |generation: u64| usize::from(!generation.is_multiple_of(2));
+    let right = Arc::clone(right);
+    Payloads::new()
+        .device(fill, move |turn: &mut DeviceTurn<'_>| {
+            let source = &sources[of(turn.batch().generation)];
+            let to = turn.write(image)?;
+            Ok(turn.queue().copy(source, to.slice())?)
+        })
+        .device(down, move |turn: &mut DeviceTurn<'_>| {
+            let (from, to) = (turn.read(image)?, turn.write(output)?);
+            turn.copy(&from, &to)
+        })
+        .host(see, move |turn| {
+            let byte = bytes[of(turn.batch().generation)];
+            turn.read(output, |seen| {
+                let is_right = seen.iter().all(|own| *own == byte);
+                right.fetch_add(u64::from(is_right), Ordering::SeqCst);
+            })
+        })
+}
+
+/// The part of the device's time that a tenant of weight 3 gets beside one of weight 1, while both are busy.
+fn share(device: &CheckedDevice) -> f64 {
+    const GENERATIONS: u64 = 80;
+    let own = filler();
+    let sources: Vec<(u8, Slice)> = (1..=4).map(|byte| (byte, full_of(device, byte))).collect();
+    let right = [Arc::default(), Arc::default()];
+    let mut tenants = Tenants::new(device, Threads::new());
+    let [urgent, other] = [(0, 3), (1, 1)].map(|(at, weight)| {
+        let sources = [sources[2 * at].clone(), sources[2 * at + 1].clone()];
+        let payloads = payloads(&own, sources, &right[at]);
+        let tenant = Tenant::new(["urgent", "other"][at]).with_weight(weight);
+        let options = RunOptions::of(GENERATIONS, 1);
+        tenants.join(&tenant, &own.plan, payloads, options).unwrap()
+    });
+    while tenants.outcome(urgent).is_none() && tenants.outcome(other).is_none() {
+        assert!(tenants.turn());
+    }
+    let [ours, theirs] =
+        [urgent, other].map(|tenant| tenants.served(tenant, QueueClass::Compute).as_secs_f64());
+    tenants.run();
+    for (tenant, right) in [urgent, other].into_iter().zip(&right) {
+        let summary = tenants.outcome(tenant).unwrap().unwrap();
+        assert_eq!(summary.generations, GENERATIONS);
+        assert_eq!(
+            right.load(Ordering::SeqCst),
+            GENERATIONS,
+            "bytes of its own"
+        );
+    }
+    ours / (ours + theirs)
+}
+
+/// What a plan says is what is allocated, to the byte; what is too much is refused before anything is.
+fn budgets(device: &CheckedDevice) {
+    let own = filler();
+    let needed = own.plan.memory();
+    let source = full_of(device, 1);
+    let ours = || device.memory().unwrap().ours;
+    let before = ours();
+    let both = Budget {
+        device: Some(2 * needed.device),
+        host: None,
+    };
+    let mut tenants = Tenants::new(device, Threads::new()).within(both);
+    let right = Arc::default();
+    let mut join = |device: Option<u64>| {
+        let sources = [(1, source.clone()), (1, source.clone())];
+        let budget = Budget { device, host: None };
+        let tenant = Tenant::new("one").with_budget(budget);
+        let payloads = payloads(&own, sources, &right);
+        tenants.join(&tenant, &own.plan, payloads, RunOptions::of(3, 1))
+    };
+    let refused = join(Some(needed.device - 1)).unwrap_err();
+    assert!(matches!(refused, RunError::Budget { .. }), "{refused}");
+    assert_eq!(ours(), before, "nothing was allocated for it");
+    for joined in 1..=2 {
+        join(Some(needed.device)).unwrap();
+        assert_eq!(ours() - before, joined * needed.total());
+    }
+    let refused = join(None).unwrap_err();
+    assert!(matches!(refused, RunError::Budget { .. }), "{refused}");
+    assert_eq!(ours() - before, 2 * needed.total());
+    tenants.run();
+    assert_eq!(right.load(Ordering::SeqCst), 6);
+    assert_eq!(ours() - before, 2 * needed.total(), "none later");
+    drop(tenants);
+    assert_eq!(ours(), before, "all of it is given back");
+}
+
+#[test]
+fn tenants_have_their_bytes_shares_and_budgets_on_every_device() {
+    let status = registry().setup(&Options::default()).unwrap();
+    let cards = status.survey.devices.iter();
+    let mut seen = Vec::new();
+    for face in cards.flat_map(|card| &card.faces) {
+        let device = registry().open(face.id).unwrap();
+        budgets(&device);
+        // A machine that is busy with something else now and then measures that.
+        let shares: Vec<f64> = (0..3).map(|_| share(&device)).collect();
+        let best = shares.iter().map(|share| (share - 0.75).abs());
+        let best = best.fold(f64::INFINITY, f64::min);
+        assert!(best < 0.1, "{}: {shares:?}", face.id);
+        eprintln!("{}: {shares:.3?} of 3/4", face.id);
+        seen.push(face.id.to_string());
+    }
+    assert!(seen.iter().any(|id| id == "cpu:0"), "{seen:?}");
+}

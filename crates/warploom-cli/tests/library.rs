@@ -8,15 +8,18 @@
 mod plate;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plate::Bench;
 use plate::processes::children;
 use warploom::fleet::Program;
+use warploom::fleet::health::{Sentries, Sentry, Sign};
 use warploom::plan::Pipeline;
 use warploom::plan::pipeline::{OpUse, Step};
 use warploom::run::many::{Crew, Outcomes};
-use warploom::run::{Input, Job, Outcome, Settings};
+use warploom::run::{Input, Job, News, Outcome, Settings};
 use warploom::{Options, Registry};
 
 /// A pipeline that is in no file.
@@ -44,11 +47,22 @@ fn registry() -> Arc<Registry> {
 }
 
 fn stream(bench: &Bench, registry: &Arc<Registry>, sigma: f64, settings: Settings) -> Outcomes {
+    watched(bench, registry, sigma, settings, None)
+}
+
+fn watched(
+    bench: &Bench,
+    registry: &Arc<Registry>,
+    sigma: f64,
+    settings: Settings,
+    sentries: Option<Sentries>,
+) -> Outcomes {
     let program = Program::new(env!("CARGO_BIN_EXE_warploom"))
         .arg("worker")
         .env("WARPLOOM_CPU_ONLY", "1");
     let mut crew = Crew::new(program, vec!["cpu:0".to_owned()]);
     crew.workers = Some(2);
+    crew.sentries = sentries;
     let input = Input::find(bench.path("images").to_str().unwrap()).unwrap();
     let job = Job::new(
         pipeline(sigma),
@@ -114,4 +128,53 @@ fn a_stream_of_a_pipeline_says_once_what_was_wrong() {
     assert!(outcomes.next().unwrap().is_err());
     assert!(outcomes.next().is_none());
     assert!(outcomes.finish().is_err());
+}
+
+/// Reports that the device is sick, once it is told to.
+struct Reporter(Arc<AtomicBool>);
+
+impl Sentry for Reporter {
+    fn wait(&mut self, _: Duration) -> Result<Option<Sign>, String> {
+        std::thread::sleep(Duration::from_millis(5));
+        let is_told = self.0.swap(false, Ordering::SeqCst);
+        Ok(is_told.then(|| Sign::of_xid(79)))
+    }
+}
+
+/// A device that was put aside is probed by a worker with the pipeline, and gets what is left.
+#[test]
+fn a_device_that_was_put_aside_passes_the_probe_of_its_pipeline() {
+    let _alone = alone();
+    let bench = Bench::new(120);
+    let registry = registry();
+    let (told, heard) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut settings = Settings::default();
+    let own = Arc::clone(&heard);
+    settings.listener = Arc::new(move |news| {
+        if let News::Changed(change) = news {
+            own.fetch_or(change.contains("reported Xid 79"), Ordering::SeqCst);
+        }
+    });
+    let sentry = Arc::clone(&told);
+    let sentries = Sentries::new(move |device| {
+        assert_eq!(device.id(), "cpu:0");
+        Some(Box::new(Reporter(Arc::clone(&sentry))))
+    });
+    let mut outcomes = watched(&bench, &registry, 1.5, settings, Some(sentries));
+    for _ in 0..3 {
+        outcomes.next().unwrap().unwrap();
+    }
+    told.store(true, Ordering::SeqCst);
+    let summary = outcomes.finish().unwrap();
+    assert!(heard.load(Ordering::SeqCst), "{:?}", summary.changes);
+    let changes = summary.changes.join("; ");
+    assert!(
+        changes.contains("cpu:0 got no work for a while"),
+        "{changes}"
+    );
+    assert!(changes.contains("cpu:0 works again"), "{changes}");
+    assert_eq!(summary.tally.ok, 120);
 }

@@ -283,6 +283,12 @@ fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
     }
 }
 
+/// An order to have no room so often. A device looks for room three times before it says that there is none.
+fn full(times: u32) -> String {
+    let calls = (1..=3 * times).map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"));
+    calls.collect::<Vec<_>>().join(";")
+}
+
 /// Devices that are emulated fail as they are told to, which workers inherit.
 #[test]
 fn every_device_that_fails_on_order_loses_no_record() {
@@ -329,11 +335,6 @@ fn every_device_that_fails_on_order_loses_no_record() {
     assert!(answer["changes"].to_string().contains("lost"), "{answer}");
     assert!(bench.results("lost") == whole);
     // There is no room at first: stages are made smaller until they fit, and it is said how small.
-    // A device looks for room three times before it says that there is none.
-    let full = |times: u32| {
-        let calls = (1..=3 * times).map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"));
-        calls.collect::<Vec<_>>().join(";")
-    };
     let (once, twice) = (full(1), full(2));
     let (code, answer, _) = run("tight", &first, ("WARPLOOM_EMU_FAIL", &twice));
     assert_eq!(

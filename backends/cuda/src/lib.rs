@@ -32,6 +32,7 @@ mod handle;
 mod kernel;
 mod lane;
 mod module;
+mod nvml;
 mod nvrtc;
 mod probe;
 mod queue;
@@ -40,6 +41,7 @@ mod staging;
 use warploom_core::{BackendId, MemoryKind, memory};
 
 pub use backend::CudaBackend;
+pub use nvml::{XidError, Xids};
 pub use nvrtc::{Nvrtc, NvrtcError, Target};
 pub use probe::EMULATED;
 

@@ -118,16 +118,11 @@ pub(crate) struct Run {
     pub(crate) devices: Vec<String>,
     /// Worker processes on each of several devices; if nothing is said, one on the processor, and on
     /// others two if their memory can be leased to both.
-    #[arg(long, value_name = "NUMBER", requires = "devices", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) workers_per_device: Option<u16>,
-    /// How images get to several devices.
-    #[arg(
-        long,
-        value_name = "HOW",
-        default_value = "guided",
-        requires = "devices"
-    )]
-    pub(crate) split: Split,
+    /// How images get to several devices; guided if nothing is said.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) split: Option<Split>,
     /// Memory the run may use on its card (`4GiB`).
     #[arg(long, value_name = "BYTES")]
     pub(crate) budget: Option<String>,

@@ -19,6 +19,12 @@ fn folder(environment: &Environment) -> Option<PathBuf> {
     Some(cache.join("warploom").join("calibration"))
 }
 
+/// Where it is kept how much fits devices, beside what was measured of them.
+pub(crate) fn ceilings(environment: &Environment) -> Option<PathBuf> {
+    let cache = environment.cache.as_ref()?;
+    Some(cache.join("warploom").join("ceilings"))
+}
+
 /// What was measured: as the named file says, or as the user's files do.
 pub(crate) fn known(
     environment: &Environment,

@@ -39,7 +39,7 @@ fn workers_give_the_files_of_one_process() {
         assert_eq!((code, answer["tally"]["skipped"].as_u64()), (0, Some(40)));
     }
     // The processor has one worker if nothing is said.
-    let (code, answer) = bench.told(&["-o", "usual", "--devices", "cpu:0,cpu:0"]);
+    let (code, answer) = bench.told(&["-o", "usual", "--devices", "cpu:0"]);
     assert_eq!((code, answer["tally"]["ok"].as_u64()), (0, Some(40)));
     assert!(bench.results("usual") == bench.results("one"));
     let (_, answer) = status(&bench.path("usual"));
@@ -283,6 +283,12 @@ fn every_device_has_its_worker_and_they_give_the_files_of_one_process() {
     }
 }
 
+/// An order to have no room so often. A device looks for room three times before it says that there is none.
+fn full(times: u32) -> String {
+    let calls = (1..=3 * times).map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"));
+    calls.collect::<Vec<_>>().join(";")
+}
+
 /// Devices that are emulated fail as they are told to, which workers inherit.
 #[test]
 fn every_device_that_fails_on_order_loses_no_record() {
@@ -309,6 +315,11 @@ fn every_device_that_fails_on_order_loses_no_record() {
             .env_remove("WARPLOOM_CPU_ONLY")
             // Orders name devices of the machine, whatever was given to us.
             .env_remove("CUDA_VISIBLE_DEVICES")
+            // What one of them finds out the others do not know, but for one.
+            .env(
+                "XDG_CACHE_HOME",
+                bench.path("caches").join(output.trim_end_matches("-too")),
+            )
             .env(order.0, order.1);
         let output = command.output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -324,11 +335,6 @@ fn every_device_that_fails_on_order_loses_no_record() {
     assert!(answer["changes"].to_string().contains("lost"), "{answer}");
     assert!(bench.results("lost") == whole);
     // There is no room at first: stages are made smaller until they fit, and it is said how small.
-    // A device looks for room three times before it says that there is none.
-    let full = |times: u32| {
-        let calls = (1..=3 * times).map(|call| format!("cuMemAlloc#{call}=OUT_OF_MEMORY"));
-        calls.collect::<Vec<_>>().join(";")
-    };
     let (once, twice) = (full(1), full(2));
     let (code, answer, _) = run("tight", &first, ("WARPLOOM_EMU_FAIL", &twice));
     assert_eq!(
@@ -353,6 +359,10 @@ fn every_device_that_fails_on_order_loses_no_record() {
         "{answer}"
     );
     assert!(bench.results("tight") == whole);
+    // Also for results elsewhere.
+    let (code, answer, _) = run("tight-too", &first, ("WARPLOOM_EMU_FAIL", &once));
+    assert_eq!(code, Some(0), "{answer}");
+    assert!(room(&answer).is_none_or(|room| room < settled), "{answer}");
     // It runs out of memory in the middle, with one record in a batch: it is done all the same.
     let middle = ("WARPLOOM_EMU_FAIL", "cuLaunchKernel#7=OUT_OF_MEMORY");
     let (code, answer, _) = run("middle", &first, middle);

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     reason = "a test that panics has failed, which is what is meant"
 )]
+#![allow(clippy::print_stderr, reason = "a test tells what it met")]
 
 mod plate;
 
@@ -150,6 +151,78 @@ fn a_terminal_shows_a_bar_for_each_device_and_one_for_all() {
     assert!(seen.contains("30 records: 30 ok in "), "{seen:?}");
     let quiet = run("--devices cpu:0 -q");
     assert!(!quiet.contains("total "), "{quiet:?}");
+}
+
+/// A text without what moves the cursor and changes colours.
+fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.find(|one: char| one.is_ascii_alphabetic());
+        plain.push_str(code.map_or("", |at| &part[at + 1..]));
+    }
+    plain
+}
+
+/// Test 9 of the acceptance list, as far as it is about bars: three devices, each with its own, which moves.
+#[test]
+fn three_devices_have_bars_that_move() {
+    const DEVICES: [&str; 3] = ["opencl:0", "opencl:1", "opencl:2"];
+    let pocl = [
+        ("POCL_DEVICES", "pthread pthread basic"),
+        ("WARPLOOM_BACKENDS", "cpu,opencl"),
+    ];
+    let program = env!("CARGO_BIN_EXE_warploom");
+    let detected = Command::new(program)
+        .args(["detect", "--json"])
+        .envs(pocl)
+        .output()
+        .unwrap();
+    let detected = String::from_utf8_lossy(&detected.stdout).into_owned();
+    if !DEVICES.iter().all(|name| detected.contains(name)) {
+        eprintln!("not tried: PoCL does not show three devices here");
+        return;
+    }
+    let bench = Bench::new(900);
+    let names = DEVICES.join(",");
+    let line =
+        format!("stty cols 120; '{program}' run spots.toml -i images -o out --devices {names}");
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .envs(pocl)
+        .env("TERM", "xterm-256color")
+        .current_dir(bench.folder.path())
+        .output()
+        .expect("`script` makes a terminal");
+    let seen = plain(&String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{seen}");
+    for name in DEVICES {
+        let lines = seen
+            .split(['\r', '\n'])
+            .filter(|line| line.starts_with(name));
+        let told = lines.filter_map(|line| {
+            let (before, after) = line.split_once(" working")?;
+            let position: u32 = before.rsplit(' ').next()?.parse().ok()?;
+            Some((position, after.to_owned()))
+        });
+        let told: Vec<(u32, String)> = told.collect();
+        let mut positions: Vec<u32> = told.iter().map(|(position, _)| *position).collect();
+        assert!(positions.is_sorted(), "{name}: {positions:?}");
+        positions.dedup();
+        assert!(positions.len() > 3, "{name}: {positions:?}");
+        // Once it has worked, how fast it is and how large its batches are.
+        let is_told = |(_, words): &(u32, String)| {
+            let rate = words.split(", ").find_map(|word| word.strip_suffix("/s"));
+            let batch = words.split("batch ").nth(1).map(|rest| {
+                let digits = rest.chars().take_while(char::is_ascii_digit);
+                digits.collect::<String>()
+            });
+            rate.is_some_and(|rate| rate.parse::<f64>().is_ok_and(|rate| rate > 0.0))
+                && batch.is_some_and(|batch| batch.parse::<u32>().is_ok_and(|batch| batch > 0))
+        };
+        assert!(told.iter().any(is_told), "{name}: {told:?}");
+    }
+    assert!(seen.contains("900 records: 900 ok in "), "{seen}");
 }
 
 #[test]

@@ -76,7 +76,10 @@ fn a_record_that_hangs_fails_although_each_run_is_killed_over_it() {
     assert_eq!(failed["record"], "s001");
     assert!(failed["attempts"].as_u64().unwrap() >= 3, "{failed}");
     let reason = failed["reason"].as_str().unwrap();
-    assert!(reason.contains("no progress for 1s"), "{failed}");
+    assert!(
+        reason.contains("longer than the 1s that a batch may take"),
+        "{failed}"
+    );
     // What failed for good begins anew when somebody asks for it again.
     fs::remove_file(bench.input(1)).unwrap();
     bench.image(1, 1);
@@ -140,6 +143,19 @@ fn a_run_is_resumed_by_its_folder_from_anywhere() {
             assert_eq!(workers, Some(u64::from(!crew.is_empty())), "{answer}");
         }
     }
+    // With more workers, and dealt otherwise: that is not in the run, and devices are.
+    fs::remove_dir_all(bench.path("many/s003")).unwrap();
+    let many = bench.path("many");
+    let crew = ["--workers-per-device", "2", "--split", "balanced", "-q"];
+    let args = [&["--resume", many.to_str().unwrap()], &crew[..]].concat();
+    let (code, _, stderr) = run(elsewhere.path(), &args);
+    assert_eq!(code, 0, "{stderr}");
+    let (_, answer) = status(&many);
+    assert_eq!(
+        answer["devices"][0]["workers"].as_u64(),
+        Some(2),
+        "{answer}"
+    );
     // The switch alone means what it always did, and is not taken for a folder.
     let args = ["--resume", "spots.toml", "-i", "images", "-o", "one", "-q"];
     assert_eq!(run(bench.folder.path(), &args).0, 0);
@@ -158,12 +174,60 @@ fn a_run_is_resumed_by_its_folder_from_anywhere() {
             "--batch-limit",
             "5",
         ],
+        &["spots.toml", "-i", "images", "-o", "x", "--split", "ceil"],
+        &[
+            "--resume",
+            bench.path("one").to_str().unwrap(),
+            "--workers-per-device",
+            "2",
+        ],
     ] {
         let (code, _, stderr) = run(bench.folder.path(), args);
         assert_eq!(code, 2, "{stderr}");
         told.push_str(&stderr.replace(bench.folder.path().to_str().unwrap(), "FOLDER"));
     }
     insta::assert_snapshot!("nothing_to_resume", told);
+}
+
+/// A card has other names than its faces, and two crews on it would each lease what the other has.
+#[test]
+fn a_card_that_is_named_twice_is_hired_once() {
+    let bench = Bench::new(6);
+    for names in ["cpu:0,cpu:0", "cpu,cpu:0", "cpu:0,all,cpu"] {
+        let (code, answer) = bench.told(&["-o", names, "--devices", names]);
+        assert_eq!((code, answer["tally"]["ok"].as_u64()), (0, Some(6)));
+        assert_eq!(answer["faces"].as_array().map(Vec::len), Some(1), "{names}");
+        let (_, answer) = status(&bench.path(names));
+        assert_eq!(answer["devices"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+#[test]
+fn a_dry_run_tells_of_every_device_and_its_workers() {
+    let bench = Bench::new(9);
+    let args = ["-o", "out", "--dry-run", "--devices", "cpu:0"];
+    let (code, answer) = bench.told(&args);
+    assert_eq!(code, 0, "{answer}");
+    let [device] = &answer["devices"].as_array().unwrap()[..] else {
+        panic!("{answer}");
+    };
+    assert_eq!(
+        (&device["device"], &device["workers"]),
+        (&"cpu:0".into(), &1.into())
+    );
+    assert!(device["bytes"].as_u64() > Some(0), "{answer}");
+    let more = [&args[..], &["--workers-per-device", "3", "--batch", "2"]].concat();
+    let (code, stdout, _) = bench.run(&more);
+    assert_eq!(code, 0);
+    assert!(stdout.contains("  3 workers on cpu:0 ("), "{stdout}");
+    assert!(stdout.contains(", each with 2 images and "), "{stdout}");
+    assert!(!bench.path("out").exists());
+    // A device that there is not is refused as it would be in earnest.
+    let (code, _, stderr) = bench.run(&["-o", "out", "--dry-run", "--devices", "gpu7"]);
+    assert_eq!(code, 2, "{stderr}");
+    // In one process there is nobody to tell of.
+    let (_, answer) = bench.told(&["-o", "out", "--dry-run"]);
+    assert!(answer.get("devices").is_none(), "{answer}");
 }
 
 /// A stack that takes longer than may pass without anything happening, plane after plane.

@@ -10,6 +10,7 @@ use warploom_core::LeaseDesk;
 use crate::crew::{FleetDevice, Program};
 use crate::error::FleetError;
 use crate::fleet::{Fleet, Watcher};
+use crate::health::Sentries;
 use crate::journal::{Durability, History};
 use crate::policy::{Rules, Schedule};
 use crate::report::{Order, Snapshot};
@@ -33,6 +34,7 @@ pub struct FleetBuilder {
     beat: Duration,
     keep: usize,
     watcher: Option<Watcher>,
+    sentries: Option<Sentries>,
 }
 
 impl fmt::Debug for FleetBuilder {
@@ -63,6 +65,7 @@ impl FleetBuilder {
             beat: Duration::from_millis(250),
             keep: 64 << 10,
             watcher: None,
+            sentries: None,
         }
     }
 
@@ -194,6 +197,13 @@ impl FleetBuilder {
         self
     }
 
+    /// Who listens to what the management of devices reports.
+    #[must_use]
+    pub fn sentries(mut self, sentries: Sentries) -> Self {
+        self.sentries = Some(sentries);
+        self
+    }
+
     /// The fleet.
     ///
     /// # Errors
@@ -249,6 +259,7 @@ impl FleetBuilder {
             beat: self.beat,
             keep: self.keep,
             watcher: self.watcher,
+            sentries: self.sentries,
         })
     }
 }

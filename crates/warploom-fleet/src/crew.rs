@@ -101,6 +101,11 @@ impl FleetDevice {
         &self.id
     }
 
+    /// Its PCI address, where the fleet got it by [`of`](Self::of) and its driver tells one.
+    pub fn pci(&self) -> Option<&str> {
+        pci(&self.identity)
+    }
+
     /// Its model: devices of one model have room for the same batches.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
@@ -147,6 +152,13 @@ pub(crate) fn identity(info: &DeviceInfo) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(" ")
+}
+
+/// The PCI address in what tells a device from others, if it is there.
+pub(crate) fn pci(identity: &str) -> Option<&str> {
+    let first = identity.split(' ').next()?;
+    let parts = first.split([':', '.']);
+    (parts.count() == 4).then_some(first)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use warploom_core::LeaseDesk;
 use crate::builder::FleetBuilder;
 use crate::crew::{FleetDevice, Program};
 use crate::error::FleetError;
+use crate::health::Sentries;
 use crate::journal::{Durability, History};
 use crate::outcomes::Outcomes;
 use crate::policy::{DeviceFacts, Policy, Rules};
@@ -54,6 +55,7 @@ pub struct Fleet {
     pub(crate) beat: Duration,
     pub(crate) keep: usize,
     pub(crate) watcher: Option<Watcher>,
+    pub(crate) sentries: Option<Sentries>,
 }
 
 impl fmt::Debug for Fleet {

@@ -32,6 +32,7 @@ mod builder;
 mod crew;
 mod error;
 mod fleet;
+pub mod health;
 mod holder;
 pub mod journal;
 pub mod mask;

@@ -113,6 +113,8 @@ pub enum Reason {
     DeviceLost {
         /// What the device said.
         text: String,
+        /// The last lines that the worker wrote.
+        log: String,
     },
     /// The work ended without a word about it.
     Unanswered,
@@ -122,6 +124,13 @@ pub enum Reason {
         bytes: u64,
         /// The longest there can be.
         limit: u64,
+    },
+    /// It took longer than a batch may, alone, as often as was allowed.
+    Late {
+        /// How long that is.
+        limit: Duration,
+        /// The last lines that the worker wrote.
+        log: String,
     },
 }
 
@@ -139,12 +148,15 @@ impl fmt::Display for Reason {
                 "it does not fit {model} even alone: {} were asked for",
                 warploom_core::Bytes(*asked)
             ),
-            Self::DeviceLost { text } => write!(f, "the device was lost over it: {text}"),
+            Self::DeviceLost { text, .. } => write!(f, "the device was lost over it: {text}"),
             Self::Unanswered => f.write_str("the work ended without a word about it"),
             Self::TooLong { bytes, limit } => write!(
                 f,
                 "the answer has {bytes} bytes, of which {limit} can be carried"
             ),
+            Self::Late { limit, .. } => {
+                write!(f, "it took longer than the {limit:?} that a batch may take")
+            }
         }
     }
 }
@@ -224,5 +236,13 @@ mod tests {
             log: String::new(),
         };
         assert_eq!(hung.to_string(), "the worker made no progress for 5s");
+        let late = Reason::Late {
+            limit: Duration::from_secs(90),
+            log: String::new(),
+        };
+        assert_eq!(
+            late.to_string(),
+            "it took longer than the 90s that a batch may take"
+        );
     }
 }

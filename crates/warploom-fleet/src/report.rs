@@ -146,6 +146,13 @@ pub enum Incident {
         /// How large they may be now.
         batch: u32,
     },
+    /// A device's management reported something.
+    Reported {
+        /// Which device.
+        device: String,
+        /// What.
+        text: String,
+    },
 }
 
 /// A run that could not be begun or ended early, and how far it came.

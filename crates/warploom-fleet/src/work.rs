@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use warploom_core::{DeviceError, DeviceId, DeviceInfo};
 
-use crate::crew::identity;
+use crate::crew::{identity, pci};
 use crate::holder::holders;
 use crate::journal::BatchId;
 use crate::worker::Batches;
@@ -184,9 +184,7 @@ impl Assigned {
 
     /// The device's PCI address, if it is known.
     fn pci(&self) -> Option<&str> {
-        let first = self.identity.split(' ').next()?;
-        let parts = first.split([':', '.']);
-        (parts.count() == 4).then_some(first)
+        pci(&self.identity)
     }
 }
 

@@ -128,7 +128,7 @@ fn a_flipped_byte_loses_nothing_before_it_and_what_is_behind_it_is_kept_aside() 
 fn what_is_no_journal_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
-    for text in [&b"something else entirely"[..], b"WLJOURNAL\0\0\x02", b"x"] {
+    for text in [&b"something else entirely"[..], b"WLJOURNAL\0\0\x01", b"x"] {
         fs::write(&path, text).unwrap();
         let error = Journal::open(&path, Durability::Never).unwrap_err();
         assert_eq!(error.code().to_string(), "WL1001", "{error}");
@@ -309,7 +309,7 @@ proptest! {
     fn any_bytes_open(rest in proptest::collection::vec(any::<u8>(), 0..200)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        let mut bytes = b"WLJOURNAL\0\0\x01".to_vec();
+        let mut bytes = b"WLJOURNAL\0\0\x02".to_vec();
         bytes.extend(rest);
         fs::write(&path, &bytes).unwrap();
         let opened = Journal::open(&path, Durability::Never).unwrap();

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::language;
 
 /// A value and where it was written. Two are equal when their values are.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct At<T> {
     /// What was written.
     pub value: T,
@@ -126,7 +126,7 @@ words! {
 }
 
 /// The element type of what operations give.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum DTypePolicy {
     /// What the operation's page says.
     #[default]
@@ -138,7 +138,7 @@ pub enum DTypePolicy {
 }
 
 /// Where work is asked to run. Nothing asked means: where the rest of the pipeline runs.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Whereabouts {
     /// Through this backend.
     pub backend: Option<At<String>>,
@@ -156,7 +156,7 @@ impl Whereabouts {
 }
 
 /// One image of a record, under a name.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Input {
     /// How steps call it.
     pub name: At<String>,
@@ -165,7 +165,7 @@ pub struct Input {
 }
 
 /// An image that is the same for all records: a flat field, a point spread function.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Constant {
     /// How steps call it.
     pub name: At<String>,
@@ -174,7 +174,7 @@ pub struct Constant {
 }
 
 /// A parameter's value.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Argument {
     /// Known now.
     Given(GivenValue),
@@ -188,7 +188,7 @@ pub enum Argument {
 }
 
 /// An operation with what it is given.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OpUse {
     /// Its name in the catalogue.
     pub op: At<String>,
@@ -250,7 +250,7 @@ impl OpUse {
 }
 
 /// What a step does.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Work {
     /// Operations in a row, one at least; each reads what the one before it gives.
     Chain(Vec<OpUse>),
@@ -264,7 +264,7 @@ pub enum Work {
 }
 
 /// A named piece of work.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Step {
     /// Its name.
     pub name: At<String>,
@@ -359,7 +359,7 @@ impl Step {
 }
 
 /// A result that is written.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Output {
     /// Which step's.
     pub of: At<String>,
@@ -368,7 +368,7 @@ pub struct Output {
 }
 
 /// What to do with every record.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Pipeline {
     /// Its name.

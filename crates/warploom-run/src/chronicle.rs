@@ -163,7 +163,9 @@ impl<'a> Chronicle<'a> {
             } => {
                 let device = self.close(at, *batch);
                 let text = match cause {
-                    Cause::Hung { .. } | Cause::DeviceLost { .. } => cause.to_string(),
+                    Cause::Hung { .. } | Cause::Late { .. } | Cause::DeviceLost { .. } => {
+                        cause.to_string()
+                    }
                     _ => format!("a worker came to grief: {cause}"),
                 };
                 let text = format!("{text}; {} records were under way", records.len());

@@ -32,7 +32,7 @@ use crate::unit::units;
 #[derive(Debug)]
 pub struct Job {
     pipeline: Pipeline,
-    /// The pipeline as it was read, which is what other processes are sent.
+    /// The pipeline as it was read, where it was.
     text: Option<String>,
     /// What was asked for, for whoever resumes it.
     origin: Option<Origin>,
@@ -56,6 +56,24 @@ pub struct Preview {
     pub batch: u64,
     /// Bytes that the run would take of its card.
     pub bytes: u64,
+    /// Workers on each of several devices; none where one process does the work.
+    pub crew: Vec<Hire>,
+}
+
+/// Workers on one of several devices.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct Hire {
+    /// The device: `cuda:0`.
+    pub device: String,
+    /// What it is called.
+    pub name: String,
+    /// Worker processes on it.
+    pub workers: usize,
+    /// Images that go through the stages of each together.
+    pub batch: u64,
+    /// Bytes that each would take of the device.
+    pub bytes: u64,
 }
 
 impl Job {
@@ -76,7 +94,7 @@ impl Job {
         }
     }
 
-    /// The same with the text of the pipeline's file, which worker processes need.
+    /// The same with the text of the pipeline's file, for whoever wants to show it.
     #[must_use]
     pub fn with_text(self, text: impl Into<String>) -> Self {
         let text = Some(text.into());
@@ -116,6 +134,16 @@ impl Job {
     pub fn preview(&self, registry: &Registry, settings: &Settings) -> Result<Preview, RunFailure> {
         let status = registry.status()?;
         let plan = self.plan(&status, &busy(registry, settings))?;
+        self.preview_of(plan, &status, settings)
+    }
+
+    /// What a run by this plan would do.
+    pub(crate) fn preview_of(
+        &self,
+        plan: ExecutionPlan,
+        status: &Status,
+        settings: &Settings,
+    ) -> Result<Preview, RunFailure> {
         let tasks = self.tasks(&plan)?;
         let mut skipped = 0;
         if settings.resume && self.output.exists() {
@@ -124,7 +152,7 @@ impl Job {
             let recorder = Recorder::new(Instant::now(), false, tasks.len());
             let recorder = Arc::new(recorder);
             let tasks = tasks.clone();
-            let course = self.course((&plan, &status), tasks, &constants, settings, &recorder);
+            let course = self.course((&plan, status), tasks, &constants, settings, &recorder);
             skipped = done_in_time(course, &journal, settings)?.len() as u64;
         }
         let items = (tasks.len() * units(&plan).len()) as u64;
@@ -138,6 +166,7 @@ impl Job {
             bytes: taken(&plan, settings, items),
             plan,
             skipped,
+            crew: Vec::new(),
         })
     }
 
@@ -365,6 +394,11 @@ impl Job {
             records,
             recording: None,
         }
+    }
+
+    /// The pipeline.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
     }
 
     /// The text of the pipeline's file, if it was given.

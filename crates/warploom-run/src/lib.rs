@@ -25,6 +25,8 @@
 mod agenda;
 mod attempt;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
+mod ceilings;
+#[cfg(all(feature = "fleet", target_os = "linux"))]
 mod chronicle;
 pub mod content;
 mod course;
@@ -66,7 +68,7 @@ mod writing;
 pub use course::Listener;
 pub use error::{RecordFault, RunFailure};
 pub use input::{Input, kind, with_constants};
-pub use job::{Job, Preview};
+pub use job::{Hire, Job, Preview};
 pub use journal::FOLDER;
 pub use loads::loads;
 pub use outcome::{DeviceNews, Done, Failure, News, Outcome, Summary};

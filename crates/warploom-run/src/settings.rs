@@ -1,5 +1,6 @@
 //! How a job is run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ pub struct Settings {
     pub batch_limit: Option<Duration>,
     /// The longest to wait for a device that others use.
     pub lease: Duration,
+    /// Where it is kept how many records at once devices have room for, if anywhere: what a run found out, those after
+    /// it begin with.
+    pub ceilings: Option<PathBuf>,
     /// The most threads that read images before their turn, beside the one that reads; if nothing is said,
     /// those that the machine has cores for, up to four.
     pub readers: Option<usize>,
@@ -62,6 +66,7 @@ impl Default for Settings {
             patience: Duration::from_mins(10),
             batch_limit: None,
             lease: Duration::from_hours(24),
+            ceilings: None,
             readers: None,
             check_races: cfg!(debug_assertions),
             record: false,

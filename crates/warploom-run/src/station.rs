@@ -30,8 +30,7 @@ use crate::unit::units;
 /// Everything that a worker in another process has to know of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The pipeline, as its file has it.
-    pub(crate) pipeline: String,
+    pub(crate) pipeline: Pipeline,
     /// Where the constants' files are.
     pub(crate) folder: PathBuf,
     pub(crate) output: PathBuf,
@@ -98,12 +97,12 @@ impl Station {
         face: &str,
         ceiling: Option<u32>,
     ) -> Result<Self, RunFailure> {
-        let pipeline = Pipeline::from_toml(&orders.pipeline).map_err(RunFailure::Refused)?;
-        let sources = sources(&orders.header, "the records", &pipeline, &orders.folder)?;
+        let pipeline = &orders.pipeline;
+        let sources = sources(&orders.header, "the records", pipeline, &orders.folder)?;
         let mut options = orders.options.clone();
         options.devices = vec![face.to_owned()];
         let status = registry.status()?;
-        let plan = compile(&pipeline, &sources, Some(&status), &options);
+        let plan = compile(pipeline, &sources, Some(&status), &options);
         let plan = plan.map_err(RunFailure::Refused)?;
         let mut settings = Settings {
             plan: options,

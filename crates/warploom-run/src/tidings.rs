@@ -16,7 +16,10 @@ pub(crate) fn failure(reason: &Reason, attempts: u32, logs: Option<&Path>) -> Fa
             let own = serde_json::from_str(text).unwrap_or_else(|_| Failure::new(text));
             return Failure { attempts, ..own };
         }
-        Reason::Crashed { log, .. } | Reason::Hung { log, .. } => Some(log.trim_end()),
+        Reason::Crashed { log, .. }
+        | Reason::Hung { log, .. }
+        | Reason::Late { log, .. }
+        | Reason::DeviceLost { log, .. } => Some(log.trim_end()),
         _ => None,
     };
     let mut failure = Failure::new(reason.to_string());
@@ -40,6 +43,9 @@ pub(crate) fn incident(incident: &Incident) -> String {
         Incident::Readmitted { device } => format!("{device} works again"),
         Incident::GivenUp { device, why } => format!("{device} was given up: {why}"),
         Incident::Undead { pid } => format!("process {pid} was killed and did not die"),
+        Incident::Reported { device, text } => {
+            format!("the management of {device} reported {text}")
+        }
         Incident::Ceiling { model, batch } => {
             format!("{model} has room for {batch} records at once")
         }

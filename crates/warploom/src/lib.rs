@@ -88,6 +88,8 @@ mod backends;
 use std::sync::OnceLock;
 
 pub use warploom_core::*;
+#[cfg(feature = "cuda")]
+pub use warploom_cuda as cuda;
 #[cfg(all(feature = "fleet", target_os = "linux"))]
 pub use warploom_fleet as fleet;
 #[cfg(feature = "io")]

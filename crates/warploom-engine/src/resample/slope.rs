@@ -1,7 +1,7 @@
 //! Rows that are read along a slope.
 
 use super::mix;
-use crate::{Pixel, Real, View};
+use crate::{Pixel, View};
 
 /// Pixels whose places are computed together.
 pub(super) const CHUNK: usize = 64;

@@ -147,7 +147,7 @@ pub enum Cause {
         /// Of what.
         how: String,
     },
-    /// It made no progress, or not enough of it.
+    /// It made no progress.
     Hung {
         /// For so long.
         after: Duration,
@@ -162,6 +162,13 @@ pub enum Cause {
         /// What was wrong with it.
         text: String,
     },
+    /// It got on, but its batch took longer than a batch may.
+    Late {
+        /// How long that is.
+        limit: Duration,
+        /// How many records the batch had.
+        records: u64,
+    },
 }
 
 impl fmt::Display for Cause {
@@ -171,6 +178,15 @@ impl fmt::Display for Cause {
             Self::Hung { after } => write!(f, "it made no progress for {after:?}"),
             Self::DeviceLost { text } => write!(f, "its device was lost: {text}"),
             Self::Garbage { text } => write!(f, "it broke the protocol: {text}"),
+            Self::Late { limit, records: 1 } => {
+                write!(f, "its batch of one record took longer than {limit:?}")
+            }
+            Self::Late { limit, records } => {
+                write!(
+                    f,
+                    "its batch of {records} records took longer than {limit:?}"
+                )
+            }
         }
     }
 }
@@ -184,11 +200,15 @@ impl Cause {
                 log,
             },
             Self::Hung { after } => Reason::Hung { after: *after, log },
-            Self::DeviceLost { text } => Reason::DeviceLost { text: text.clone() },
+            Self::DeviceLost { text } => Reason::DeviceLost {
+                text: text.clone(),
+                log,
+            },
             Self::Garbage { text } => Reason::Crashed {
                 how: format!("it broke the protocol: {text}"),
                 log,
             },
+            Self::Late { limit, .. } => Reason::Late { limit: *limit, log },
         }
     }
 }

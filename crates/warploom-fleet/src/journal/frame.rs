@@ -1,7 +1,7 @@
 //! The bytes of a journal: a header, then frames of length, check sum and payload.
 
 /// What a journal begins with: a name and the version of the format.
-pub(crate) const HEADER: [u8; 12] = *b"WLJOURNAL\0\0\x01";
+pub(crate) const HEADER: [u8; 12] = *b"WLJOURNAL\0\0\x02";
 
 /// The most a payload has. What claims to be longer is damage.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 24;

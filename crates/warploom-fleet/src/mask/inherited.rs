@@ -292,7 +292,11 @@ fn find(entry: &str, from: &[Shown], cards: &[Card]) -> Option<Shown> {
     if !entry.starts_with("GPU-") && !entry.starts_with("MIG-") {
         return None;
     }
-    let begins = |name: &String| name.starts_with(entry);
+    // Their digits are hexadecimal, which tools write in either case.
+    let begins = |name: &String| {
+        let beginning = name.get(..entry.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(entry))
+    };
     let mut found = from.iter().flat_map(|shown| {
         let card = cards.get(shown.card);
         let whole = card

@@ -127,7 +127,7 @@ impl Policy {
             self.ends_itself(slot, Cause::DeviceLost { text });
             return;
         }
-        let Some(flight) = state.flights.remove(place) else {
+        let Some(flight) = state.land(place, now) else {
             return;
         };
         match end {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Action, Moment, Policy, Rules, slot::Phase};
+use crate::health::{Fault, Sign};
 
 /// Whether a device gets work.
 #[derive(Clone, PartialEq, Debug)]
@@ -119,6 +120,25 @@ impl Policy {
         actions.push(Action::Quarantine { device, why });
         for slot in self.slots_of(device) {
             self.stock.share_out(slot);
+        }
+    }
+
+    /// A device's management reported something. Only what is the hardware's fault is held against the device; a
+    /// worker that came to grief over it says so itself.
+    pub(super) fn sign(&mut self, device: usize, sign: Sign, actions: &mut Vec<Action>) {
+        let Some(state) = self.devices.get(device) else {
+            return;
+        };
+        let (is_probing, text) = (state.is_probing(), sign.text);
+        let why = format!("its management reported {text}");
+        actions.push(Action::Report { device, text });
+        if sign.fault != Fault::Hardware {
+            return;
+        }
+        if is_probing {
+            self.failed_probe(device, &why, actions);
+        } else {
+            self.quarantine(device, why, actions);
         }
     }
 

@@ -78,11 +78,11 @@ impl Policy {
     pub(super) fn look_at_clocks(&mut self, actions: &mut Vec<Action>) {
         let now = self.now;
         for slot in 0..self.slots.len() {
-            if let Some(after) = self.slots[slot].hang(now, &self.rules) {
+            if let Some(cause) = self.slots[slot].hang(now, &self.rules) {
                 self.slots[slot].phase = Phase::Ending {
                     since: now,
                     asked: true,
-                    cause: Some(Cause::Hung { after }),
+                    cause: Some(cause),
                 };
                 actions.push(Action::Terminate { slot });
                 continue;
@@ -212,7 +212,8 @@ impl Policy {
         let state = &mut self.devices[device];
         state.griefs += 1;
         state.strikes += u32::from(fresh);
-        state.losses += u32::from(matches!(cause, Cause::DeviceLost { .. }));
+        // Records that run apart are suspected already: a device that one of them takes along is not.
+        state.losses += u32::from(fresh && matches!(cause, Cause::DeviceLost { .. }));
         if let Some(verdict) = state.verdict(&self.rules) {
             self.quarantine(device, verdict, actions);
         }

@@ -153,6 +153,7 @@ impl Policy {
             Input::Settled { slot, records } => self.settled_at(slot, records, actions),
             Input::Nonsense { slot, text } => self.nonsense(slot, text, actions),
             Input::Gone { slot, how, log } => self.gone(slot, how, &log, actions),
+            Input::Sign { device, sign } => self.sign(device, sign, actions),
             Input::Drain => self.draining = true,
             Input::Stop => self.stop(actions),
             Input::Tick => {}

@@ -1,5 +1,6 @@
 //! What decisions are made on, and what they are.
 
+use crate::health::Sign;
 use crate::journal::{BatchId, Cause};
 use crate::record::Reason;
 
@@ -90,6 +91,13 @@ pub enum Input {
         how: String,
         /// The last lines that it wrote.
         log: String,
+    },
+    /// A device's management reported something.
+    Sign {
+        /// Which device.
+        device: usize,
+        /// What.
+        sign: Sign,
     },
     /// Begin nothing new; end when what is under way is done.
     Drain,
@@ -219,6 +227,13 @@ pub enum Action {
         device: usize,
         /// Why.
         why: String,
+    },
+    /// A device's management reported something that people should know of.
+    Report {
+        /// Which device.
+        device: usize,
+        /// What.
+        text: String,
     },
     /// A device works again.
     Readmit {

@@ -39,7 +39,7 @@ pub struct Rules {
     /// How often in a row it may fail any work: looking for a bad record is not the device's fault, but
     /// must end somewhere.
     pub griefs: u32,
-    /// How often in a row a device may be lost.
+    /// How often in a row a device may be lost over fresh work.
     pub losses: u32,
     /// How often in a row workers may fail to start on a device.
     pub false_starts: u32,
@@ -49,7 +49,7 @@ pub struct Rules {
     pub probes: u32,
     /// How long a worker may take to start.
     pub start_limit: Duration,
-    /// How long a batch may take.
+    /// How long a batch may take, from when its worker has begun with it and is done with the one before.
     pub batch_limit: Option<Duration>,
     /// How long a worker with a batch may show no progress. After three quarters of this or of the limit for a
     /// batch it is asked what it is doing, which it writes to its log.
@@ -58,6 +58,8 @@ pub struct Rules {
     pub grace: Duration,
     /// How long after being killed a worker that is still there is given up.
     pub patience: Duration,
+    /// How long a device's management may take to answer, until the device counts as lost.
+    pub management_limit: Duration,
     /// How long to wait before a worker is started again after the first crash in a row; twice as long
     /// after each further one.
     pub back_off: Duration,
@@ -87,6 +89,7 @@ impl Default for Rules {
             silence_limit: Duration::from_mins(5),
             grace: Duration::from_secs(5),
             patience: Duration::from_secs(10),
+            management_limit: Duration::from_secs(10),
             back_off: Duration::from_millis(100),
             interruptions: 3,
         }

@@ -42,6 +42,8 @@ pub(super) struct Slot {
     moved: Moment,
     /// Was it asked what it is doing since then?
     asked: bool,
+    /// When the flight before the first one ended: what was taken early waited for that.
+    freed: Moment,
     /// When it last finished a batch, and the records that it has done since.
     finished: Moment,
     answered: u32,
@@ -62,6 +64,7 @@ impl Slot {
             progress: 0,
             moved: Moment::ZERO,
             asked: false,
+            freed: Moment::ZERO,
             finished: Moment::ZERO,
             answered: 0,
             rate: None,
@@ -98,6 +101,14 @@ impl Slot {
 
     pub(super) fn flight(&mut self, batch: u64) -> Option<&mut Flight> {
         self.flights.iter_mut().find(|flight| flight.id == batch)
+    }
+
+    /// Takes a flight out that has ended, by its place.
+    pub(super) fn land(&mut self, place: usize, now: Moment) -> Option<Flight> {
+        if place == 0 {
+            self.freed = now;
+        }
+        self.flights.remove(place)
     }
 
     /// It gets on.
@@ -164,10 +175,10 @@ impl Slot {
             return false;
         }
         self.asked |= self.moved + before(rules.silence_limit) <= now;
-        if let (Some(first), Some(limit)) = (self.flights.front_mut(), rules.batch_limit) {
-            first.asked |= first
-                .begun
-                .is_some_and(|begun| begun + before(limit) <= now);
+        let is_late = rules.batch_limit.zip(self.worked_since());
+        let is_late = is_late.is_some_and(|(limit, since)| since + before(limit) <= now);
+        if let Some(first) = self.flights.front_mut() {
+            first.asked |= is_late;
         }
         true
     }
@@ -176,30 +187,38 @@ impl Slot {
     fn asks_at(&self, rules: &Rules) -> Option<Moment> {
         let first = self.flights.front().filter(|_| self.is_up())?;
         let silent = (!self.asked).then(|| self.moved + before(rules.silence_limit));
-        let late = rules.batch_limit.zip(first.begun).filter(|_| !first.asked);
-        let late = late.map(|(limit, begun)| begun + before(limit));
+        let late = rules.batch_limit.zip(self.worked_since());
+        let late = late.filter(|_| !first.asked);
+        let late = late.map(|(limit, since)| since + before(limit));
         silent.into_iter().chain(late).min()
     }
 
-    /// How it has hung, if it has.
-    pub(super) fn hang(&self, now: Moment, rules: &Rules) -> Option<Duration> {
-        let limit = self.hangs_at(rules)?;
-        if now < limit.0 {
-            return None;
-        }
-        Some(limit.1)
+    /// Since when it has worked on its first flight. It may have begun with it while it was at the one before,
+    /// which is no time that this one takes.
+    fn worked_since(&self) -> Option<Moment> {
+        Some(self.flights.front()?.begun?.max(self.freed))
     }
 
-    /// From when on it hangs, and which limit that is.
-    fn hangs_at(&self, rules: &Rules) -> Option<(Moment, Duration)> {
-        if !self.is_up() {
-            return None;
-        }
-        let first = self.flights.front()?;
-        let silent = (self.moved + rules.silence_limit, rules.silence_limit);
-        let late = rules.batch_limit.zip(first.begun);
-        let late = late.map(|(limit, begun)| (begun + limit, limit));
-        Some(late.map_or(silent, |late| late.min(silent)))
+    /// How it has hung, if it has.
+    pub(super) fn hang(&self, now: Moment, rules: &Rules) -> Option<Cause> {
+        let (at, cause) = self.hangs_at(rules)?;
+        (at <= now).then_some(cause)
+    }
+
+    /// From when on it hangs, and in which way.
+    fn hangs_at(&self, rules: &Rules) -> Option<(Moment, Cause)> {
+        let first = self.flights.front().filter(|_| self.is_up())?;
+        let after = rules.silence_limit;
+        let silent = self.moved + after;
+        let late = rules.batch_limit.zip(self.worked_since());
+        let late = late.map(|(limit, since)| (since + limit, limit));
+        Some(match late {
+            Some((at, limit)) if at < silent => {
+                let records = first.size as u64;
+                (at, Cause::Late { limit, records })
+            }
+            _ => (silent, Cause::Hung { after }),
+        })
     }
 
     /// When somebody has to look at it again.

@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use warploom_core::Lease;
 
+use super::ledger::Attempted;
 use crate::crew::Program;
 use crate::journal::BatchId;
 use crate::record::Record;
@@ -130,8 +131,13 @@ impl Child {
         }
     }
 
-    /// Sends a batch; the length of it if it is too long for a message.
-    pub(super) fn send(&mut self, batch: BatchId, records: &[(u64, &Record)]) -> Result<(), usize> {
+    /// Sends a batch that is in the journal; the length of it if it is too long for a message.
+    pub(super) fn send(
+        &mut self,
+        attempted: &Attempted,
+        records: &[(u64, &Record)],
+    ) -> Result<(), usize> {
+        let batch = attempted.batch;
         let mut lent = Vec::new();
         let bodies = records.iter().map(|&(number, record)| {
             let bytes = record.body.len() as u64;

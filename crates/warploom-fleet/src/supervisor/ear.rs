@@ -65,7 +65,7 @@ impl Supervisor<'_> {
         let watch = self.fleet.watcher.as_ref().map(|_| super::WATCH);
         // A millisecond more, so that what is due is due by then.
         let until = until.map(|until| until + Duration::from_millis(1));
-        [until, self.ledger.due_in(), watch]
+        [until, self.ledger.due_in(), self.health.due_in(), watch]
             .into_iter()
             .flatten()
             .min()
@@ -80,6 +80,13 @@ impl Supervisor<'_> {
                 Wish::Stop => Input::Stop,
                 Wish::Drain | Wish::GoOn => Input::Drain,
             });
+        }
+    }
+
+    /// What the management of devices reports.
+    pub(super) fn hear_signs(&mut self) {
+        for (device, sign) in self.health.news() {
+            self.tell(Input::Sign { device, sign });
         }
     }
 

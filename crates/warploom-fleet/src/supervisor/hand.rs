@@ -6,7 +6,6 @@ use warploom_core::Lease;
 use super::child::Child;
 use super::{Station, Supervisor};
 use crate::error::FleetError;
-use crate::journal::Event;
 use crate::policy::{Action, Input};
 use crate::record::Record;
 use crate::wire::{Assignment, Limits, Start};
@@ -142,13 +141,13 @@ impl Supervisor<'_> {
 
     /// Sends a batch, after the journal knows of it.
     fn dispatch(&mut self, slot: usize, batch: u64, records: &[u64]) {
-        let written = self.ledger.push(Event::Attempt {
-            batch,
-            slot: u32::try_from(slot).unwrap_or(u32::MAX),
-            records: records.iter().copied().collect(),
-        });
-        self.note(written);
-        self.commit();
+        let attempted = match self.ledger.attempt(batch, slot, records) {
+            Ok(attempted) => attempted,
+            Err(error) => {
+                self.note(Err(error));
+                return;
+            }
+        };
         let all = self.records;
         let wanted = records.iter().filter_map(|&number| {
             let record = all.get(usize::try_from(number).ok()?)?;
@@ -158,7 +157,7 @@ impl Supervisor<'_> {
         let Some(child) = self.stations[slot].child() else {
             return;
         };
-        if let Err(length) = child.send(batch, &wanted) {
+        if let Err(length) = child.send(&attempted, &wanted) {
             let what = format!(
                 "a batch whose message has {length} bytes, more than one can have: give the fleet more \
                  shared memory or smaller batches"

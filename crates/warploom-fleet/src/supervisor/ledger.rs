@@ -6,10 +6,17 @@ use std::time::Duration;
 use super::clock::Clock;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
-use crate::journal::{Event, History, Holder, Journal};
+use crate::journal::{BatchId, Event, History, Holder, Journal};
 use crate::policy::{Action, Policy};
 use crate::record::{Answer, Outcome, Reason};
 use crate::report::{Delivery, Incident, Order, Report};
+
+/// A batch that the journal knows of. Nothing else is sent to a worker: a record that takes everything down with
+/// it would be new each time.
+#[derive(Debug)]
+pub(super) struct Attempted {
+    pub(super) batch: BatchId,
+}
 
 /// The account of a run.
 pub(super) struct Ledger<'a> {
@@ -106,6 +113,22 @@ impl<'a> Ledger<'a> {
             Some(journal) => journal.commit(),
             None => Ok(()),
         }
+    }
+
+    /// Writes down that a batch is about to go to a worker.
+    pub(super) fn attempt(
+        &mut self,
+        batch: BatchId,
+        slot: usize,
+        records: &[u64],
+    ) -> Result<Attempted, FleetError> {
+        self.push(Event::Attempt {
+            batch,
+            slot: u32::try_from(slot).unwrap_or(u32::MAX),
+            records: records.iter().copied().collect(),
+        })?;
+        self.commit()?;
+        Ok(Attempted { batch })
     }
 
     pub(super) fn close(&mut self) -> Result<(), FleetError> {
@@ -315,6 +338,12 @@ impl<'a> Ledger<'a> {
                     why: why.clone(),
                 });
                 Event::Quarantined { device, why }
+            }
+            Action::Report { device, text } => {
+                let device = name(device);
+                tracing::warn!(device, text, "its management reported something");
+                self.incidents.push(Incident::Reported { device, text });
+                return Ok(());
             }
             Action::Readmit { device } => {
                 let device = name(device);

@@ -7,6 +7,7 @@ mod child;
 mod clock;
 mod ear;
 mod hand;
+mod health;
 mod ledger;
 mod turn;
 
@@ -23,6 +24,7 @@ use crate::report::{Delivery, Report, SlotSnapshot, Snapshot};
 use crate::stop::Wish;
 use child::Child;
 use clock::Clock;
+use health::Health;
 use ledger::Ledger;
 use turn::Turns;
 
@@ -63,6 +65,7 @@ pub(crate) struct Supervisor<'a> {
     /// The device of each slot.
     places: Vec<usize>,
     turns: Turns,
+    health: Health,
     /// Processes that would not die.
     undead: Vec<Child>,
     clock: Clock,
@@ -95,6 +98,12 @@ impl<'a> Supervisor<'a> {
             stations: places.iter().map(|_| Station::Empty).collect(),
             places,
             turns: Turns::new(),
+            health: Health::new(
+                &fleet.devices,
+                fleet.sentries.as_ref(),
+                fleet.rules.management_limit,
+                &fleet.stopper,
+            ),
             undead: Vec::new(),
             clock: Clock::new(),
             wish: Wish::GoOn,
@@ -114,6 +123,7 @@ impl<'a> Supervisor<'a> {
             let ready = self.wait();
             self.hear_wishes();
             self.take_turns();
+            self.hear_signs();
             for slot in ready {
                 self.read(slot, &mut buffer);
             }

@@ -34,8 +34,18 @@ impl Turns {
         let cancel = CancelToken::new();
         let request = request.clone().cancelled_by(&cancel);
         let (desk, bell, sender) = (desk.clone(), bell.clone(), self.sender.clone());
+        let called_off = cancel.clone();
         let wait = move || {
-            let lease = desk.lease(&request);
+            let lease = loop {
+                match desk.lease(&request) {
+                    // Some process that was stopped keeps the ledger's lock. That is no word about the device, so
+                    // whoever waits for the device waits for the lock as well.
+                    Err(error @ LeaseError::LedgerBusy { .. }) if !called_off.is_cancelled() => {
+                        tracing::warn!(%error, "waiting on");
+                    }
+                    answer => break answer,
+                }
+            };
             // A supervisor that is gone drops the lease, which releases it.
             let _ = sender.send((slot, lease));
             bell.ring();

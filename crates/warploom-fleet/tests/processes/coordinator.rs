@@ -18,6 +18,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("i7_ctrl_c_once_drains_and_twice_stops", interrupted),
     ("i7_ctrl_c_twice_ends_workers_that_hang", interrupted_twice),
     ("a_second_coordinator_is_refused", second),
+    (
+        "i7_workers_that_were_stopped_die_with_their_coordinator",
+        stopped,
+    ),
 ];
 
 /// Instead of the time that a record takes: it takes for ever.
@@ -201,6 +205,39 @@ fn interrupted_twice() {
     assert_eq!(alive(&marks), 0, "it waited for its workers");
     assert_eq!(status.code(), Some(130));
     ended_in_order(&folder);
+}
+
+/// They cannot hear of its death while they are stopped. Their groups lose whoever they belong to, though, and the
+/// system tells stopped groups of that and has them go on.
+fn stopped() {
+    let ground = Ground::new();
+    let folder = ground.path("stopped");
+    let marks = folder.join("marks");
+    let mut child = start(&folder, HANGING, 3);
+    let hung = |record: u64| marks.join(format!("hung-{record}")).exists();
+    wait_until(|| hung(0) && hung(1) && alive(&marks) == 3);
+    let pids = fs::read_dir(marks.join("pids")).unwrap();
+    let pids = pids.map(|pid| pid.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    let pids: Vec<i32> = pids.collect();
+    for &pid in &pids {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+    }
+    // All their threads have to be, or they are not stopped yet for the system.
+    let is_stopped = |thread: fs::DirEntry| {
+        let status = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        status
+            .rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    wait_until(|| {
+        pids.iter().all(|pid| {
+            let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+            threads.flatten().all(is_stopped)
+        })
+    });
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    nobody_is_left(&marks);
 }
 
 fn second() {

@@ -17,10 +17,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("memory_runs_out_above_sixteen", memory),
     ("a_fixed_batch_that_does_not_fit_fails_loudly", fixed_batch),
     ("a_device_lost_twice_is_quarantined_and_comes_back", sticky),
+    (
+        "a_record_that_loses_every_device_is_the_only_one_that_fails",
+        cursed,
+    ),
     ("a_device_that_fails_its_probes_is_given_up", failing_probes),
     ("garbage_on_the_socket_is_the_records_fault", garbage),
     ("the_work_fails_records_with_its_own_words", refused),
     ("a_batch_that_fails_as_a_whole_is_halved", spoiled),
+    ("an_attempt_is_in_the_journal_before_it_is_one", journaled),
     (
         "workers_that_cannot_start_leave_records_not_started",
         broken,
@@ -108,6 +113,45 @@ fn poison() {
         more <= bound,
         "{more} runs of neighbours; {together} were together"
     );
+}
+
+fn cursed() {
+    for overlap in [false, true] {
+        let mut ground = Ground::new();
+        ground.plan.lose = vec![777];
+        ground.plan.overlap = overlap;
+        let all = records(2000);
+        let report = ground.run(ground.fleet(2), &all);
+        check(&report, &all, &[777]);
+        let Reason::DeviceLost { text, log } = reason(&report, 777) else {
+            panic!("{}", reason(&report, 777));
+        };
+        assert_eq!(text, "illegal access");
+        assert!(log.contains("record 777 loses its device"), "{log}");
+        // Nobody but the record is blamed: no device was put aside, and both have worked.
+        let griefs = |incident: &Incident| matches!(incident, Incident::Grief { .. });
+        assert!(
+            report.incidents.iter().all(griefs),
+            "{:?}",
+            report.incidents
+        );
+        assert!(report.per_slot.iter().all(|&done| done > 0));
+    }
+}
+
+/// Workers read the journal as their batches begin.
+fn journaled() {
+    for overlap in [false, true] {
+        let mut ground = Ground::new();
+        ground.plan.journal = Some(ground.path("run/journal"));
+        ground.plan.kill_once = vec![5, 41];
+        ground.plan.overlap = overlap;
+        let all = records(100);
+        let fleet = ground.fleet(2).fixed_batch(2);
+        check(&ground.run(fleet, &all), &all, &[]);
+        assert!(ground.plan.marks.join("looked-up").exists());
+        assert!(!ground.plan.marks.join("not-in-the-journal").exists());
+    }
 }
 
 /// Test 4 of the acceptance list.

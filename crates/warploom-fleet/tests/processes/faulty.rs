@@ -12,8 +12,12 @@ use rustix::process::{
     pidfd_getfd, pidfd_open,
 };
 use serde::{Deserialize, Serialize};
+use warploom_fleet::journal::{Event, read};
 use warploom_fleet::worker::Batches;
 use warploom_fleet::{Assigned, Batch, Refusal, Trouble, Work};
+
+use crate::marks::{leave, wait_for};
+use crate::memory::Memory;
 
 /// Workers of a slot do no record until another process has left a mark: what a test expects of one slot
 /// must have happened before the other has done everything.
@@ -25,46 +29,6 @@ pub(crate) struct Hold {
     pub(crate) until: String,
     /// Has whoever left it to be dead and buried, so that its coordinator has heard of it?
     pub(crate) buried: bool,
-}
-
-/// A device's memory, which a file stands for: whoever has a part of it is in there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Memory {
-    /// Which file.
-    pub(crate) file: PathBuf,
-    /// How many bytes there are.
-    pub(crate) room: u64,
-    /// How many a worker takes.
-    pub(crate) takes: u64,
-    /// Whose workers these are.
-    pub(crate) whose: String,
-}
-
-impl Memory {
-    /// Takes a worker's part, until it dies; false if there is not so much. Leaves a mark when workers of two
-    /// owners have some at once.
-    fn take(&self, marks: &Path) -> bool {
-        let options = File::options().create(true).append(true).read(true).clone();
-        let mut file = options.open(&self.file).expect("a file of memory");
-        file.lock().expect("a lock");
-        let text = fs::read_to_string(&self.file).expect("a file of memory");
-        let lives = |line: &&str| {
-            let (owner, _) = line.split_once('|').expect("two parts");
-            let number = owner.split(' ').next().and_then(|pid| pid.parse().ok());
-            number.and_then(process).as_deref() == Some(owner)
-        };
-        let holders: Vec<&str> = text.lines().filter(lives).collect();
-        if holders.iter().any(|line| !line.ends_with(&self.whose)) {
-            leave(marks, "together");
-        }
-        if (holders.len() as u64 + 1) * self.takes > self.room {
-            leave(marks, "out-of-memory");
-            return false;
-        }
-        let own = process(std::process::id()).expect("ourselves");
-        writeln!(file, "{own}|{}", self.whose).expect("a line");
-        true
-    }
 }
 
 /// The variables that say which device may be used.
@@ -124,6 +88,10 @@ pub(crate) struct Plan {
     pub(crate) memory: Option<Memory>,
     /// Do workers answer with the variables that say which device may be used?
     pub(crate) tells_masks: bool,
+    /// Records over which their worker loses its device, always.
+    pub(crate) lose: Vec<u64>,
+    /// The run's journal, if workers are to look whether their batches are in there.
+    pub(crate) journal: Option<PathBuf>,
     /// Records over which their worker says something senseless.
     pub(crate) garbage: Vec<u64>,
     /// Records that the work fails.
@@ -177,6 +145,22 @@ impl Faulty {
     /// True the first `times` that this is asked about `name`, by whatever process.
     fn happens(&self, name: &str, times: usize) -> bool {
         (0..times).any(|time| leave(&self.plan.marks, &format!("{name}.{time}")))
+    }
+
+    /// Leaves a mark if the journal has not as many attempts of a record as there were, this one included.
+    fn look_up(&self, journal: &Path, batch: &Batch<'_>) {
+        let entries = read(journal).expect("a journal");
+        for (record, _) in batch.records() {
+            let earlier = (0..).find(|time| self.happens(&format!("ran-{record}-{time}"), 1));
+            let attempts = entries.iter().filter(|entry| match &entry.event {
+                Event::Attempt { records, .. } => records.iter().any(|one| one == record),
+                _ => false,
+            });
+            if attempts.count() <= earlier.expect("some number") {
+                leave(&self.plan.marks, "not-in-the-journal");
+            }
+        }
+        leave(&self.plan.marks, "looked-up");
     }
 
     /// Waits as long as the plan says.
@@ -285,6 +269,9 @@ impl Work for Faulty {
     }
 
     fn process(&mut self, batch: &mut Batch<'_>) -> Result<(), Trouble> {
+        if let Some(journal) = &self.plan.journal {
+            self.look_up(journal, batch);
+        }
         let sticky = self.plan.sticky.iter().find(|(slot, _)| *slot == self.slot);
         if let Some(&(slot, times)) = sticky
             && self.happens(&format!("sticky-{slot}"), times)
@@ -312,6 +299,10 @@ impl Work for Faulty {
             }
             if self.plan.freeze.contains(&record) && self.happens(&format!("freeze-{record}"), 1) {
                 freeze(&self.plan.marks);
+            }
+            if self.plan.lose.contains(&record) {
+                eprintln!("record {record} loses its device");
+                return Err(Trouble::DeviceLost("illegal access".into()));
             }
             if self.plan.garbage.contains(&record) {
                 talk_nonsense();
@@ -389,43 +380,6 @@ pub(crate) fn answer(record: u64, body: &[u8], length: usize) -> Vec<u8> {
         (mixed ^ (mixed >> 33)).to_le_bytes()
     });
     words.take(length).collect()
-}
-
-/// Leaves a mark with the name of this process, unless there is one; true if there was none.
-fn leave(marks: &Path, name: &str) -> bool {
-    let path = marks.join(name);
-    if path.exists() {
-        return false;
-    }
-    // It appears with all that is in it, and only once.
-    let draft = marks.join(format!("{name}-{}", std::process::id()));
-    let own = process(std::process::id()).expect("ourselves");
-    fs::write(&draft, own).expect("a mark");
-    let first = fs::hard_link(&draft, path).is_ok();
-    fs::remove_file(draft).expect("the draft of a mark");
-    first
-}
-
-/// Waits until a mark is there; and until whoever left it has been waited for, if that is asked.
-fn wait_for(marks: &Path, name: &str, buried: bool) {
-    let pause = || thread::sleep(Duration::from_millis(1));
-    let owner = loop {
-        match fs::read_to_string(marks.join(name)) {
-            Ok(owner) => break owner,
-            Err(_) => pause(),
-        }
-    };
-    let number = owner.split(' ').next().and_then(|pid| pid.parse().ok());
-    while buried && number.and_then(process).as_ref() == Some(&owner) {
-        pause();
-    }
-}
-
-/// A process by its number and when it began, because numbers are used again.
-fn process(pid: u32) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let begun = status.rsplit_once(')')?.1.split_whitespace().nth(19)?;
-    Some(format!("{pid} {begun}"))
 }
 
 fn die(helper: Helper) -> ! {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use tempfile::TempDir;
 use warploom_fleet::{
     Fleet, FleetBuilder, FleetDevice, Outcome, Program, Reason, Record, Report, Rules,
@@ -125,6 +126,21 @@ pub(crate) fn nobody_is_left(marks: &Path) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// The workers that this process has started and that left a mark.
+pub(crate) fn workers(marks: &Path) -> Vec<Pid> {
+    let pids = fs::read_dir(marks.join("pids")).into_iter().flatten();
+    let pids = pids.flatten().filter_map(|pid| {
+        let pid: i32 = pid.file_name().to_str()?.parse().ok()?;
+        let process = Path::new("/proc").join(pid.to_string());
+        let status = fs::read_to_string(process.join("stat")).ok()?;
+        // Behind the name: the state, and the parent.
+        let parent = status.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+        let is_own = parent.parse() == Ok(std::process::id()) && is_alive(&process);
+        Pid::from_raw(pid).filter(|_| is_own)
+    });
+    pids.collect()
 }
 
 /// How many processes that left a mark are there.

@@ -25,13 +25,13 @@ fn ignores_term() {
     let all = records(20);
     let report = ground.run(ground.fleet(2).rules(rules), &all);
     check(&report, &all, &[7]);
-    assert!(matches!(reason(&report, 7), Reason::Hung { .. }));
+    assert!(matches!(reason(&report, 7), Reason::Late { .. }));
     // How long each hang took, by the journal: limit and grace, and no more than a busy machine adds.
     let entries = read(&ground.path("run/journal")).unwrap();
     let hangs = entries.iter().filter_map(|entry| match &entry.event {
         Event::Charged {
             batch,
-            cause: Cause::Hung { .. },
+            cause: Cause::Late { .. },
             ..
         } => Some((entry.at, *batch)),
         _ => None,

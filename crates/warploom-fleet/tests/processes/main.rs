@@ -11,7 +11,10 @@ mod faults;
 mod faulty;
 mod ground;
 mod hangs;
+mod health;
+mod marks;
 mod masks;
+mod memory;
 mod seven;
 mod sharing;
 mod soak;
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
                 seven::TESTS,
                 faults::TESTS,
                 hangs::TESTS,
+                health::TESTS,
                 masks::TESTS,
                 stopping::TESTS,
                 streams::TESTS,

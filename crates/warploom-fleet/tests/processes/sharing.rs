@@ -9,8 +9,9 @@ use warploom_core::{DeskDevice, LeaseCapacity, LeaseDesk, LeaseRequest};
 use warploom_fleet::{Fleet, FleetDevice, Incident, Program, Stopper};
 
 use crate::Test;
-use crate::faulty::{FREEZER, Hold, Memory, Plan, thaw};
+use crate::faulty::{FREEZER, Hold, Plan, thaw};
 use crate::ground::{Ground, check, records, rules};
+use crate::memory::Memory;
 
 pub(crate) const TESTS: &[Test] = &[
     ("leases_are_released_whatever_happens_to_workers", released),
@@ -20,6 +21,10 @@ pub(crate) const TESTS: &[Test] = &[
         two_coordinators,
     ),
     ("a_fleet_that_waits_for_a_lease_can_be_ended", waiting),
+    (
+        "a_ledger_that_somebody_keeps_locked_is_no_devices_fault",
+        locked,
+    ),
     (UNDEAD, undead),
     (
         "a_device_is_held_back_until_its_memory_is_back",
@@ -206,6 +211,37 @@ fn waiting() {
     });
     drop(held);
     assert!(desk.try_lease(&LeaseRequest::new(1, 0)).unwrap().is_some());
+}
+
+/// Somebody was stopped with the ledger's lock, for longer than each of our requests waits for it.
+fn locked() {
+    let ground = Ground::new();
+    let desk = desk(&ground, 1);
+    let ledger = fs::File::open(ground.path("ledger/pretended-0.ledger")).unwrap();
+    ledger.lock().unwrap();
+    let request = LeaseRequest::new(1, 0).on(["gpu-0"]);
+    let request = request.within(Duration::from_millis(100));
+    let mut rules = rules();
+    rules.start_limit = Duration::from_secs(3);
+    let program = Program::new(std::env::current_exe().unwrap()).arg("be-worker");
+    let fleet = Fleet::builder(program)
+        .device(FleetDevice::new("gpu-0").lease(request))
+        .folder(ground.path("run"))
+        .setup(postcard::to_stdvec(&ground.plan).unwrap())
+        .rules(rules)
+        .desk(desk.clone());
+    let all = records(20);
+    std::thread::scope(|scope| {
+        let (ground, all) = (&ground, &all);
+        let run = scope.spawn(move || ground.run(fleet, all));
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(!run.is_finished());
+        ledger.unlock().unwrap();
+        let report = run.join().unwrap();
+        check(&report, all, &[]);
+        assert_eq!(report.incidents, []);
+    });
+    assert_eq!(desk.status().unwrap()[0].held, []);
 }
 
 const UNDEAD: &str = "a_process_that_will_not_die_costs_its_slot";

@@ -1,15 +1,19 @@
 //! A job on many devices: a worker process for each, every record accounted for.
 
 mod past;
+mod preview;
 mod staff;
+mod stream;
 mod worker;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_core::{DeviceInfo, Registry, Status};
+use warploom_fleet::health::Sentries;
 use warploom_fleet::{
     Delivery, Fleet, FleetBuilder, FleetDevice, Outcome as Ending, Program, Record as Parcel,
     Rules, Schedule, Stopper,
@@ -17,6 +21,7 @@ use warploom_fleet::{
 use warploom_plan::ExecutionPlan;
 
 use crate::attempt::requests;
+use crate::ceilings::Ceilings;
 use crate::course::Task;
 use crate::error::RunFailure;
 use crate::folder::RunFolder;
@@ -32,6 +37,7 @@ use crate::station::Orders;
 use crate::tidings::{self, Tidings};
 use crate::unit::units;
 use staff::{about_devices, staff};
+pub use stream::Outcomes;
 use worker::Told;
 
 /// How records get to devices.
@@ -50,7 +56,7 @@ pub enum Split {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crew {
-    /// The faces of devices: `cuda:0`, `opencl:1`, `cpu:0`.
+    /// Cards (`gpu0`) or faces of them (`cuda:0`, `opencl:1`, `cpu:0`); a card that is named twice counts once.
     pub faces: Vec<String>,
     /// Worker processes on each; if nothing is said, as many as its memory can be leased to, and two at most.
     pub workers: Option<usize>,
@@ -58,6 +64,8 @@ pub struct Crew {
     pub split: Split,
     /// The program that workers are; it calls [`serve`].
     pub program: Program,
+    /// Who listens to what the management of devices reports, if anybody.
+    pub sentries: Option<Sentries>,
 }
 
 impl Crew {
@@ -68,6 +76,7 @@ impl Crew {
             workers: None,
             split: Split::default(),
             program,
+            sentries: None,
         }
     }
 }
@@ -107,9 +116,7 @@ impl Job {
         let begun = Instant::now();
         let chosen = self.chosen(crew, registry, settings)?;
         let Some((_, plan)) = chosen.first() else {
-            return Err(RunFailure::Foreign {
-                what: "no device was named".to_owned(),
-            });
+            return Err(nobody());
         };
         let Books {
             tasks,
@@ -147,6 +154,9 @@ impl Job {
             let stopper = Stopper::new().map_err(|error| foreign(&error))?;
             let builder = builder.earlier(past).stopper(&stopper);
             let builder = devices.into_iter().fold(builder, FleetBuilder::device);
+            let ceilings =
+                Ceilings::new(settings.ceilings.as_deref(), &recipe, &self.input().header);
+            let builder = with_ceilings(builder, &ceilings, &chosen, settings);
             let fleet = builder.build().map_err(|error| foreign(&error))?;
             let bodies = open.iter().map(|at| serde_json::to_vec(&tasks[*at].record));
             let parcels: Result<Vec<Parcel>, _> =
@@ -181,6 +191,9 @@ impl Job {
             };
             if let Some(report) = report {
                 interrupted = report.interrupted;
+                for (model, records) in &report.ceilings {
+                    ceilings.keep(model, *records);
+                }
                 changes.extend(report.incidents.iter().map(tidings::incident));
             }
         }
@@ -195,7 +208,9 @@ impl Job {
         Ok(summary)
     }
 
-    /// Each device that was named, by the face that the compiler chooses, with its plan.
+    /// Each card that was named, once, by the face that the compiler chooses, with its plan. A card that was named
+    /// twice, as a card and by a face or by two of them, is the one that was named first: two crews would each lease
+    /// what the other has.
     fn chosen(
         &self,
         crew: &Crew,
@@ -204,10 +219,14 @@ impl Job {
     ) -> Result<Vec<(DeviceInfo, ExecutionPlan)>, RunFailure> {
         let status = registry.status()?;
         let mut chosen = Vec::new();
+        let mut cards = BTreeSet::new();
         for name in &crew.faces {
             let mut options = settings.plan.clone();
             options.devices = vec![name.clone()];
             let plan = self.plan(&status, &options)?;
+            if !cards.insert(plan.device.name.clone()) {
+                continue;
+            }
             let face = plan.device.faces.first().cloned().unwrap_or_default();
             let mut faces = status.survey.devices.iter().flat_map(|card| &card.faces);
             let info = faces.find(|info| info.id.to_string() == face);
@@ -265,10 +284,7 @@ impl Job {
     ) -> Result<Vec<u8>, RunFailure> {
         let recordings = absolute(&run.path().join(RECORDINGS));
         let orders = Orders {
-            pipeline: self
-                .text()
-                .ok_or_else(|| foreign(&"a pipeline without a file"))?
-                .to_owned(),
+            pipeline: self.pipeline().clone(),
             folder: absolute(self.folder()),
             output: absolute(self.output()),
             header: self.input().header.clone(),
@@ -280,7 +296,20 @@ impl Job {
             readers: settings.readers,
             record: settings.record.then_some(recordings),
         };
-        serde_json::to_vec(&orders).map_err(|error| foreign(&error))
+        let sent = serde_json::to_vec(&orders).map_err(|error| foreign(&error))?;
+        let arrives: Result<Orders, _> = serde_json::from_slice(&sent);
+        if !arrives.is_ok_and(|arrived| arrived.pipeline == orders.pipeline) {
+            let what =
+                "a pipeline with a number that is not finite, which cannot be told to workers";
+            return Err(foreign(&what));
+        }
+        Ok(sent)
+    }
+}
+
+fn nobody() -> RunFailure {
+    RunFailure::Foreign {
+        what: "no device was named".to_owned(),
     }
 }
 
@@ -332,7 +361,35 @@ fn begin(
         .watch(move |snapshot| tidings.hear(snapshot))
         .rules(rules)
         .desk(registry.desk()?);
+    let builder = match &crew.sentries {
+        Some(sentries) => builder.sentries(sentries.clone()),
+        None => builder,
+    };
     Ok(builder)
+}
+
+/// Begins with what earlier runs found out, wherever their results are; not where somebody insists on a size.
+fn with_ceilings(
+    builder: FleetBuilder,
+    ceilings: &Ceilings<'_>,
+    chosen: &[(DeviceInfo, ExecutionPlan)],
+    settings: &Settings,
+) -> FleetBuilder {
+    if settings.batch.is_some() {
+        return builder;
+    }
+    let known = chosen.iter().filter_map(|(info, _)| {
+        let records = ceilings.known(&info.name)?;
+        Some((info.name.clone(), records))
+    });
+    known.fold(builder, |builder, (model, records)| {
+        tracing::info!(
+            model,
+            records,
+            "an earlier run found out what it has room for"
+        );
+        builder.ceiling(model, records)
+    })
 }
 
 /// Runs something that ends when the run is called off.

@@ -97,13 +97,17 @@ fn work(
     settings.resume = asked.is_resumed;
     let known = calibration::known(environment, args.calibration.as_deref())?;
     settings.plan.calibration = known.speeds(&status.survey);
-    if args.dry_run {
-        let preview = job.preview(&registry, &settings).map_err(refusal)?;
-        return Ok(tell_preview(args, &preview));
-    }
-    let papers = Papers::new(args)?;
+    settings.ceilings = calibration::ceilings(environment);
     let planned = (&job, &settings.plan);
     let crew = fleet::crew(args, &asked.devices, &status, planned)?;
+    if args.dry_run {
+        let preview = match &crew {
+            Some(crew) => job.preview_on(crew, &registry, &settings),
+            None => job.preview(&registry, &settings),
+        };
+        return Ok(tell_preview(args, &preview.map_err(refusal)?));
+    }
+    let papers = Papers::new(args)?;
     let title = asked.output.display().to_string();
     let total = job.input().records.len() as u64;
     let posting = Posting::new(&title, job.name(), total, args.metrics.as_deref())?;
@@ -153,19 +157,34 @@ fn settings_of(args: &args::Run, cancel: &CancelToken) -> Result<Settings, Probl
 
 fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {
     if args.json {
-        return output::json(&serde_json::json!({
+        let mut answer = serde_json::json!({
             "records": preview.records.len(),
             "skipped": preview.skipped,
             "files": preview.records,
             "batch": preview.batch,
             "bytes": preview.bytes,
             "plan": preview.plan,
-        }));
+        });
+        if !preview.crew.is_empty() {
+            answer["devices"] = serde_json::json!(preview.crew);
+        }
+        return output::json(&answer);
     }
     let mut text = preview.plan.summary();
     let count = preview.records.len();
     // Writing to a text cannot fail.
-    if preview.batch > 1 {
+    for hire in &preview.crew {
+        let _ = writeln!(
+            text,
+            "  {} on {} ({}), each with {} and {} of its memory",
+            counted(hire.workers as u64, "worker"),
+            hire.device,
+            hire.name,
+            counted(hire.batch, "image"),
+            Bytes(hire.bytes)
+        );
+    }
+    if preview.batch > 1 && preview.crew.is_empty() {
         let _ = writeln!(
             text,
             "  {} images go through together, so {} of {} are taken",
@@ -190,6 +209,11 @@ fn tell_preview(args: &args::Run, preview: &Preview) -> ExitCode {
         let _ = writeln!(text, "  and {} more", count - 5);
     }
     output::text(&text)
+}
+
+fn counted(number: u64, what: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{ending}")
 }
 
 /// What became of it all; the exit code is the contract's.

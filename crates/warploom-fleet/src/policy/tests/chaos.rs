@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::super::*;
 use super::devices;
 use super::world::index;
+use crate::health::Sign;
 use crate::record::Reason;
 
 fn input() -> impl Strategy<Value = Input> {
@@ -43,6 +44,9 @@ fn input() -> impl Strategy<Value = Input> {
             slot, how: "gone".into(), log: String::new()
         }),
         1 => (0_usize..5).prop_map(|slot| Input::Held { slot }),
+        1 => (0_usize..3, 0_u64..130).prop_map(|(device, xid)| Input::Sign {
+            device, sign: Sign::of_xid(xid)
+        }),
         1 => Just(Input::Tick),
         1 => Just(Input::Drain),
         1 => Just(Input::Stop),

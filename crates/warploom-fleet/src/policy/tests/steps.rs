@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use rstest::rstest;
+
 use super::super::*;
+use super::world::{Faults, World};
 use super::{devices, rules};
 
 #[test]
@@ -54,6 +57,22 @@ fn a_size_that_a_worker_cannot_make_smaller_ends_the_run_and_one_it_found_is_sha
     assert!(matches!(&told[0], Action::Return { records, .. } if records.len() == count));
     assert_eq!(policy.counts().failed, 0);
     assert_eq!(policy.counts().waiting, 100);
+}
+
+/// Only what is the hardware's fault puts a device aside, and a probe takes it back.
+#[rstest]
+#[case::program(31, &["report 0"])]
+#[case::contained(94, &["report 0"])]
+#[case::unknown(777, &["report 0"])]
+#[case::hardware(79, &["report 0", "quarantine 0", "readmit 0"])]
+fn what_management_reports_is_judged_by_whose_fault_it_is(#[case] xid: u64, #[case] told: &[&str]) {
+    let facts = devices(&["m", "m"], 1);
+    let mut world = World::new(2000, &facts, rules(), Faults::default());
+    world.signs = vec![(Duration::from_millis(500), 0, xid)];
+    world.run();
+    assert_eq!((world.ok(), world.failed()), (2000, 0));
+    assert_eq!(world.told, told);
+    assert!(world.runs.iter().all(|&runs| runs == 1));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use super::super::{Action, DeviceFacts, End, Input, Moment, Policy, Rules};
+use crate::health::Sign;
 use crate::journal::{BatchId, History};
 use crate::record::Reason;
 
@@ -17,6 +18,8 @@ pub(super) struct Faults {
     pub(super) seed: u64,
     /// Records that kill their worker.
     pub(super) poison: Vec<u64>,
+    /// Records over which their worker loses its device.
+    pub(super) lose: Vec<u64>,
     /// Records that hang their worker.
     pub(super) hang: Vec<u64>,
     /// Records that do not fit with anything, nor alone.
@@ -33,6 +36,8 @@ pub(super) struct Faults {
     pub(super) cannot_start: bool,
     /// Do workers begin whatever they get at once, and end it in any order?
     pub(super) overlap: bool,
+    /// With that: do they work through them one after another all the same?
+    pub(super) in_turn: bool,
     /// How likely a batch's worker is killed for no reason.
     pub(super) kills: f64,
     /// Per slot.
@@ -44,6 +49,7 @@ impl Default for Faults {
         Self {
             seed: 1,
             poison: Vec::new(),
+            lose: Vec::new(),
             hang: Vec::new(),
             huge: Vec::new(),
             fits: usize::MAX,
@@ -53,6 +59,7 @@ impl Default for Faults {
             ignores_term: false,
             cannot_start: false,
             overlap: false,
+            in_turn: false,
             kills: 0.0,
             speed: Vec::new(),
         }
@@ -67,6 +74,8 @@ struct Worker {
     alive: bool,
     hung: bool,
     queue: VecDeque<(BatchId, Vec<u64>)>,
+    /// When it will be done with what it has.
+    busy: Moment,
 }
 
 type News = Reverse<(Moment, u64, usize, u32)>;
@@ -99,6 +108,8 @@ pub(super) struct World {
     pub(super) abandoned: usize,
     pub(super) loud: bool,
     pub(super) told: Vec<String>,
+    /// What the management of a device reports, and when.
+    pub(super) signs: Vec<(Moment, usize, u64)>,
     pub(super) drain_at: Option<Moment>,
     pub(super) stop_at: Option<Moment>,
 }
@@ -131,6 +142,7 @@ impl World {
             abandoned: 0,
             loud: false,
             told: Vec::new(),
+            signs: Vec::new(),
             drain_at: None,
             stop_at: None,
         }
@@ -166,11 +178,18 @@ impl World {
             }
             let look = self.policy.next_look();
             let news = self.agenda.peek().map(|Reverse((at, ..))| *at);
-            let order = [self.drain_at, self.stop_at].into_iter().flatten().min();
+            let signs = self.signs.iter().map(|(at, ..)| *at);
+            let order = [self.drain_at, self.stop_at].into_iter().flatten();
+            let order = order.chain(signs).min();
             let next = [look, news, order].into_iter().flatten().min();
             let next = next.expect("somebody has something to do, or it is over");
             self.now = self.now.max(next);
-            if self.drain_at.is_some_and(|at| at <= self.now) {
+            let sign = self.signs.iter().position(|(at, ..)| *at <= self.now);
+            if let Some(sign) = sign {
+                let (_, device, xid) = self.signs.remove(sign);
+                let sign = Sign::of_xid(xid);
+                self.tell(Input::Sign { device, sign });
+            } else if self.drain_at.is_some_and(|at| at <= self.now) {
                 self.drain_at = None;
                 self.tell(Input::Drain);
             } else if self.stop_at.is_some_and(|at| at <= self.now) {
@@ -257,6 +276,7 @@ impl World {
                 self.workers[slot].alive = false;
             }
             Action::Quarantine { device, .. } => self.told.push(format!("quarantine {device}")),
+            Action::Report { device, .. } => self.told.push(format!("report {device}")),
             Action::Readmit { device } => self.told.push(format!("readmit {device}")),
             Action::FixedBatch { .. } => self.loud = true,
         }
@@ -275,6 +295,7 @@ impl World {
         worker.life += 1;
         worker.alive = true;
         worker.hung = false;
+        worker.busy = self.now;
         let news = if self.faults.cannot_start {
             gone(slot, "exit 1")
         } else {
@@ -309,7 +330,8 @@ impl World {
         }
         self.later(slot, 0, Input::Begun { slot, batch });
         let over = |end| Input::Over { slot, batch, end };
-        if self.lose(slot) {
+        let mut cursed = records.iter();
+        if self.lose(slot) || cursed.any(|record| self.faults.lose.contains(record)) {
             let text = "illegal access".into();
             self.later(slot, 1, over(End::DeviceLost { text }));
             self.later(slot, 2, gone(slot, "exit 3"));
@@ -334,6 +356,9 @@ impl World {
         let stop = stop.into_iter().flatten().min();
         let speed = self.faults.speed.get(slot).copied().unwrap_or(1.0);
         let mut at = Duration::ZERO;
+        if self.faults.in_turn {
+            at = self.workers[slot].busy.saturating_sub(self.now);
+        }
         for &record in &records[..stop.map_or(records.len(), |stop| stop / 2)] {
             at += SERVICE.div_f64(speed);
             self.after(
@@ -346,6 +371,7 @@ impl World {
                 },
             );
         }
+        self.workers[slot].busy = self.now + at;
         match stop {
             None => self.after(slot, at, over(End::Finished)),
             Some(stop) if hang == Some(stop) && poison != Some(stop) => {

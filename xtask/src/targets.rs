@@ -15,6 +15,7 @@ pub(crate) const TARGETS: &[(&str, f64)] = &[
     ("plan_hostile_worst_ms", 1_000.0),
     ("deal_ours_worst_ratio", 1.10),
     ("layout_mean_ratio", 1.05),
+    ("layout_worst_ratio", 1.05),
     ("sched_batch_us", 5.0),
     ("sched_task_ns", 100.0),
     ("sched_task_short_ns", 100.0),

@@ -190,6 +190,74 @@ fn what_makes_no_sense_is_exit_code_2() {
     }
 }
 
+/// What `--json` says of a plan with these flags.
+fn planned(flags: &[&str]) -> Value {
+    let plan = ["plan", "nuclei.toml", "--record", "512x512:u16", "--json"];
+    let (code, stdout, stderr) = run(&[plan.as_slice(), flags].concat());
+    assert_eq!(code, 0, "{flags:?}: {stderr}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn what_the_caller_decides_is_in_the_plan() {
+    let free = planned(&[]);
+    assert_eq!(planned(&["--depth", "2"])["memory"]["depth"], 2);
+    assert_eq!(planned(&["--depth", "1"])["memory"]["depth"], 1);
+    let why = |plan: &Value| plan["reasons"][0]["why"].as_str().unwrap().to_owned();
+    for policy in ["first", "spread", "fit", "cost"] {
+        let plan = planned(&["--placement", policy]);
+        assert_eq!(plan["device"]["name"], "cpu");
+        // There is one card here, so that all of them take it; `cost` compares it with nothing.
+        assert_eq!(plan["variants"], free["variants"], "{policy}");
+        assert!(!why(&plan).is_empty());
+    }
+    let limited = planned(&["--budget", "64MiB"]);
+    let pools = limited["memory"]["pools"].as_array().unwrap();
+    assert!(
+        pools.iter().all(|pool| pool["budget"] == 64 << 20),
+        "{pools:?}"
+    );
+    for name in ["cpu", "cpu:0"] {
+        assert_eq!(planned(&["--devices", name])["device"]["name"], "cpu");
+    }
+    let (code, stdout, _) = run(&["plan", "nuclei.toml", "--placement", "best"]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    let (code, _, stderr) = run(&[
+        "plan",
+        "nuclei.toml",
+        "--record",
+        "64x64:u8",
+        "--depth",
+        "0",
+    ]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("WL0332"), "{stderr}");
+}
+
+/// They were on stderr and in the summary as well.
+#[test]
+fn warnings_are_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.toml");
+    let text = "[[step]]\nname = \"a\"\nop = \"sqrt\"\n[[step]]\nop = \"abs\"\ninput = \"image\"\n";
+    std::fs::write(&file, text).unwrap();
+    let plan = ["plan", file.to_str().unwrap(), "--record", "64x64:u8"];
+    for flags in [&[] as &[&str], &["--explain"], &["--json"], &["--dot"]] {
+        let (code, stdout, stderr) = run(&[plan.as_slice(), flags].concat());
+        assert_eq!(code, 0, "{stderr}");
+        let for_people = if flags == ["--json"] {
+            stderr
+        } else {
+            stdout + &stderr
+        };
+        assert_eq!(
+            for_people.matches("WL0311").count(),
+            1,
+            "{flags:?}: {for_people}"
+        );
+    }
+}
+
 /// An npy file of these extents whose pixels nobody ever wrote.
 fn hollow(path: &Path, extents: &[u64]) {
     let head = format!("{{'descr': '<u2', 'fortran_order': False, 'shape': {extents:?}, }}");

@@ -248,7 +248,8 @@ fn layouts() -> (f64, f64) {
                 }
             }
             lives.push(Lifetime {
-                bytes: 1024 << (dice.between(1.0, 9.0) as u32),
+                // Of any size to the byte, large or small.
+                bytes: dice.between(13.0, 22.0).exp2() as u64,
                 first: at,
                 last: at,
             });

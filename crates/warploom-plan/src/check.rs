@@ -35,11 +35,12 @@ pub fn check(pipeline: &Pipeline, sources: Option<&Sources>) -> Vec<Diagnostic> 
         output::check(pipeline, of_branches(pipeline).len(), &mut findings);
         for graph in &graphs {
             let mut found = Vec::new();
+            output::endings(graph, &mut found);
             untyped(pipeline, graph, &mut found);
             merge(&mut findings, found);
         }
     }
-    target::names(pipeline, &mut findings);
+    target::names(pipeline, None, false, &mut findings);
     ordered(findings)
 }
 
@@ -137,5 +138,6 @@ fn no_numbers(op: &Op<'_>, late: &Late<'_>, name: &str, what: &str) -> Diagnosti
         "`{name}` gives no numbers for parameter `{}` of step `{}`, but {what}",
         late.param, op.name
     );
-    Diagnostic::error(Problem::WrongValue, message)
+    let finding = Diagnostic::error(Problem::WrongValue, message);
+    finding.help("name a step that gives numbers, such as `totals` or `percentiles`")
 }

@@ -19,7 +19,7 @@ use crate::plan::{
 use crate::resolve::resolve;
 use crate::sources::Sources;
 use crate::stack::stack;
-use crate::target::asks;
+use crate::target::{asks, names};
 use crate::tile::warnings;
 use crate::typed::{Typed, check};
 use crate::world::World;
@@ -56,10 +56,11 @@ pub(crate) fn compile_expecting(
         let finding = Diagnostic::error(Problem::BadBudget, message);
         findings.push(finding.help("give a number above 0, such as `--budget 4GiB`"));
     }
-    let known: Vec<Typed<'_>> = typed.iter().flatten().cloned().collect();
-    let asked = asks(&known, status, &mut findings);
-    let complete = known.len() == typed.len() && !typed.is_empty();
-    let (Some(asked), true) = (asked, complete && !any_error(&findings)) else {
+    let complete = !typed.is_empty() && typed.iter().all(Option::is_some);
+    let known: Vec<Typed<'_>> = typed.into_iter().flatten().map(Typed::of_use).collect();
+    names(pipeline, status, !complete, &mut findings);
+    let asked = complete.then(|| asks(&known, status, &mut findings));
+    let (Some(asked), false) = (asked.flatten(), any_error(&findings)) else {
         return Err(sorted(findings));
     };
     let world = World::of(status);
@@ -93,6 +94,7 @@ pub(crate) fn typed<'p>(
     output::check(pipeline, sources.record.channels.len(), findings);
     let typed = graphs.iter().map(|graph| {
         let mut found = Vec::new();
+        output::endings(graph, &mut found);
         let typed = check(pipeline, graph, sources, &mut found);
         merge(findings, found);
         typed

@@ -249,8 +249,8 @@ problems! {
     Ambiguous = 309, "A step is one operation (`op`), several in a row (`chain`), or one chain per value of an axis (`branch`): exactly one of them.";
     /// A name that cannot be one. (WL0310)
     BadName = 310, "Names are letters, digits, `_` and `-`, begin with a letter and have at most 64 characters, because they become names of files and columns. A file to write is a path below the folder of results: without a root and without `..`.";
-    /// A result that nothing uses. (WL0311)
-    Unused = 311, "The step is compiled and run, but no other step and no output uses its result. Write it with an `[[output]]`, or remove the step.";
+    /// Something that nothing uses. (WL0311)
+    Unused = 311, "Nothing that is written depends on the step: it is checked with the others, but left out of the plan, and needs neither time nor memory nor the device it names. Write its result with an `[[output]]`, let a step read it that is written, or remove it. Inputs and constants that no such step reads are told as well; they are part of every record, or read once, all the same. A setting that changes nothing where it stands is told under this code, too.";
     /// More steps than a plan may have. (WL0312)
     TooLarge = 312, "A pipeline has at most 2000 operations and its file at most 4 MiB. Larger ones are almost always a mistake of the program that wrote them.";
     /// A branch whose keys are not the record's. (WL0313)
@@ -265,6 +265,8 @@ problems! {
     RecordMismatch = 317, "The pipeline names channels or axes that the records do not have.";
     /// Branches beside named inputs. (WL0318)
     BranchOfInputs = 318, "A step that branches by channel runs once for each channel of a record, with one image called `image`. `[inputs]` gives several channels to one run. A pipeline does the one or the other; steps that read a named input are the branch of that channel.";
+    /// A file that cannot hold its result. (WL0319)
+    BadEnding = 319, "The ending of a file's name says its format. Images are written as .tif, .tiff (`.ome.tif` too), .png, .npy or .zarr, numbers as .json, .csv or .npy, tables as .csv, .json or .parquet. Whether a format has a result's element type is told when it is known which records there are.";
     /// A kind of memory that does not exist. (WL0321)
     UnknownMemory = 321, "`memory` names a kind of memory, such as `host`, `cuda.device` or `opencl.device`, or a name people know from elsewhere: numpy, cupy, torch, tensorflow, jax, pyclesperanto.";
     /// Backends that are needed and not there. (WL0322)
@@ -287,8 +289,8 @@ problems! {
     DoesNotFit = 331, "The bytes of all values that live at the same time exceed the budget. The message has the numbers, the step at which memory is fullest, and what will do: the smallest budget, a depth, or the setting to leave out; where no budget will, because the card or the host has less than is needed, it says how much that is. Records that are larger than a device allows go through it in tiles, with whole images in host memory; on the processor a budget is then of what tiles take beside them. There are no tiles where: `strict = \"no-host-copy\"` forbids the way through the host to a card; a depth was asked for; every operation looks at whole images, or one that does is in a step that names its place; or one pixel with all that its operations read around it, and their weights, is too much. A note says which.";
     /// A budget that makes no sense. (WL0332)
     BadBudget = 332, "A budget is a number of bytes above 0, such as `4GiB`; a depth is a number of records above 0.";
-    /// An operation that tiles move to the processor. (WL0333)
-    Moved = 333, "The record is larger than the card and goes through it in tiles. Operations that look at whole images (sums, percentiles, labels, distances) then run on the processor, between two passes over tiles, although the pipeline's `backend`, `memory` or `device` names the card for all steps. An operation whose own step names a place is never moved: the plan is refused instead.";
+    /// An operation that runs on the processor, although a card is asked for. (WL0333)
+    Moved = 333, "Either only the processor can do it (`warploom ops` has the reason): it then runs there, wherever its step or the pipeline asks for, and what it reads is copied. `backend = \"cpu\"` in its step says the same without a warning. Or the record is larger than the card and goes through it in tiles. Operations that look at whole images (sums, percentiles, labels, distances) then run on the processor, between two passes over tiles, although the pipeline's `backend`, `memory` or `device` names the card for all steps. An operation whose own step names a place is never moved: the plan is refused instead.";
     /// A plan of another version. (WL0341)
     PlanVersion = 341, "Plans are read by the version that wrote them. Compile the pipeline again.";
 }

@@ -217,7 +217,7 @@ impl ExecutionPlan {
                     text,
                     "    {} [shape = ellipse, label = {}];",
                     node(number, &source.name),
-                    quoted(&format!("{}\\n{}", source.name, source.image))
+                    lines(&[&source.name, &source.image])
                 );
             }
             for step in &variant.steps {
@@ -227,10 +227,7 @@ impl ExecutionPlan {
                         text,
                         "    {} [label = {}];",
                         node(number, &op.name),
-                        quoted(&format!(
-                            "{}\\n{} on {device}\\n{}",
-                            op.name, op.op, op.gives
-                        ))
+                        lines(&[&op.name, &format!("{} on {device}", op.op), &op.gives])
                     );
                     for read in &op.reads {
                         let _ = writeln!(
@@ -268,7 +265,14 @@ fn node(variant: usize, name: &str) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\\\""))
+    lines(&[text])
+}
+
+/// A text of several lines, as Graphviz reads it: what is in them stands for itself.
+fn lines(lines: &[&str]) -> String {
+    let escaped = |line: &&str| line.replace('\\', "\\\\").replace('"', "\\\"");
+    let lines: Vec<String> = lines.iter().map(escaped).collect();
+    format!("\"{}\"", lines.join("\\n"))
 }
 
 fn step_line(step: &PlanStep) -> String {

@@ -1,6 +1,6 @@
 //! Does a draft fit, and how many records at once?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_core::Bytes;
 use warploom_core::memory::HOST;
@@ -20,11 +20,27 @@ pub(crate) enum Unfit {
     Bytes(Box<Lacking>),
 }
 
+impl Unfit {
+    /// What whole records lack, in a clause.
+    pub(crate) fn clause(&self) -> String {
+        match self {
+            Self::Piece(finding) => finding.message.clone(),
+            Self::Bytes(lacking) => format!(
+                "a whole record takes {} of {}, and {} may be used",
+                Bytes(lacking.needed),
+                lacking.memory,
+                Bytes(lacking.budget)
+            ),
+        }
+    }
+}
+
 /// The bytes of a card that are lacking.
 #[derive(Debug)]
 pub(crate) struct Lacking {
     /// Whose memory it is.
     pub(crate) card: usize,
+    /// The kinds of memory that are on it.
     pub(crate) memory: String,
     /// For all records in flight that were asked for, or for one.
     pub(crate) needed: u64,
@@ -57,6 +73,23 @@ impl Placing<'_, '_> {
         match (asked, self.there(card)) {
             (Some(asked), Some(there)) => Some(asked.min(there)),
             (asked, there) => asked.or(there),
+        }
+    }
+
+    /// The card whose memory a pool takes. Records come and go through the host's, and what is pinned
+    /// for copies to a card is the host's too.
+    pub(crate) fn card_of(&self, pool: &Pool) -> Option<usize> {
+        let mut cards = self.world.cards.iter().enumerate();
+        let (card, face) = cards.find_map(|(at, card)| {
+            let mut faces = card.faces.iter();
+            let face = faces.find(|face| face.id.to_string() == pool.device)?;
+            Some((at, face))
+        })?;
+        let own = face.local_kind();
+        if own.is_some_and(|kind| kind.name() == pool.memory) {
+            Some(card)
+        } else {
+            self.world.cpu()
         }
     }
 
@@ -132,14 +165,17 @@ impl Placing<'_, '_> {
             if let Some(face) = face {
                 let whole = self.in_pieces(pool, *face, &draft.variants);
                 whole.map_err(Unfit::Piece)?;
-                // Whole images on the host are not what a budget for tiles is about.
-                pool.budget = if beside && !pool.tiles {
-                    self.there(face.card)
-                } else {
-                    self.budget(home, face.card)
-                };
-                cards.entry(face.card).or_default().push(at);
             }
+            let Some(card) = self.card_of(pool) else {
+                continue;
+            };
+            // Whole images on the host are not what a budget for tiles is about.
+            pool.budget = if beside && !pool.tiles {
+                self.there(card)
+            } else {
+                self.budget(home, card)
+            };
+            cards.entry(card).or_default().push(at);
         }
         let mut lacking = Vec::new();
         for (card, pools) in &cards {
@@ -173,11 +209,13 @@ impl Placing<'_, '_> {
                 let pool = pools.iter().max_by_key(|pool| pool.slot + pool.shared);
                 let pool = pool.copied().unwrap_or(pools[0]);
                 let (step, place) = self.fullest(pool, &draft.variants);
+                let kinds: BTreeSet<&str> = pools.iter().map(|pool| pool.memory.as_str()).collect();
+                let kinds: Vec<&str> = kinds.into_iter().collect();
                 let items = pool.layout.iter().flatten();
                 let largest = items.max_by_key(|lodging| lodging.bytes);
                 lacking.push(Lacking {
                     card: *card,
-                    memory: pool.memory.clone(),
+                    memory: kinds.join(" and "),
                     needed: needed.saturating_add(shared),
                     budget,
                     slot,
@@ -224,13 +262,18 @@ impl Placing<'_, '_> {
     }
 
     /// Tells that a draft of whole records does not fit; without a way out yet.
-    pub(crate) fn too_large(&self, lacking: &Lacking) -> Diagnostic {
+    pub(crate) fn too_large(&self, home: usize, lacking: &Lacking) -> Diagnostic {
         let name = &self.world.cards[lacking.card].name;
+        let what = if lacking.card == home {
+            "this plan".to_owned()
+        } else {
+            format!("its part of a plan on {}", self.world.cards[home].name)
+        };
         let at = lacking.step.map_or_else(String::new, |(step, steps)| {
             format!(" at step {step} of {steps}")
         });
         let message = format!(
-            "{name} cannot hold this plan: {} needed of {}{at}, {} may be used",
+            "{name} cannot hold {what}: {} needed of {}{at}, {} may be used",
             Bytes(lacking.needed),
             lacking.memory,
             Bytes(lacking.budget)

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use warploom_kernels::op::{self, Gives};
+
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::pipeline::{At, Output, Pipeline};
+use crate::resolve::{Graph, Ref};
 
 /// Tells files that two results of records with so many channels would go to, and names that cannot
 /// be.
 pub(crate) fn check(pipeline: &Pipeline, channels: usize, findings: &mut Vec<Diagnostic>) {
     // Channels that are not named as inputs go through the pipeline one after the other.
     let each_channel = channels > 1 && pipeline.inputs.is_empty();
-    let mut files: BTreeMap<&str, &Output> = BTreeMap::new();
+    let mut files: BTreeMap<String, &Output> = BTreeMap::new();
     for output in pipeline
         .outputs
         .iter()
@@ -18,7 +21,7 @@ pub(crate) fn check(pipeline: &Pipeline, channels: usize, findings: &mut Vec<Dia
     {
         let file = &output.write;
         name(file, findings);
-        if let Some(other) = files.insert(file.value.as_str(), output) {
+        if let Some(other) = files.insert(normal(&file.value), output) {
             let message = format!(
                 "`{}` and `{}` are both written to {file}",
                 other.of, output.of
@@ -33,6 +36,73 @@ pub(crate) fn check(pipeline: &Pipeline, channels: usize, findings: &mut Vec<Dia
             let finding = Diagnostic::error(Problem::DuplicateName, message).at(file.place);
             findings.push(finding.help("put `{channel}` into the name"));
         }
+    }
+}
+
+/// One text for all names of one file; there are disks to which capitals are small letters. Words in
+/// braces are names of fields, to which they are not.
+fn normal(path: &str) -> String {
+    let parts = path.split(['/', '\\']);
+    let parts: Vec<&str> = parts.filter(|part| !["", "."].contains(part)).collect();
+    let path = parts.join("/");
+    let pieces = path.split_inclusive(['{', '}']).map(|piece| {
+        if piece.ends_with('}') {
+            piece.to_owned()
+        } else {
+            piece.to_lowercase()
+        }
+    });
+    pieces.collect()
+}
+
+/// What files of each ending can hold: images, numbers, tables.
+const ENDINGS: [(&str, [bool; 3]); 8] = [
+    ("tif", [true, false, false]),
+    ("tiff", [true, false, false]),
+    ("png", [true, false, false]),
+    ("zarr", [true, false, false]),
+    ("npy", [true, true, false]),
+    ("json", [false, true, true]),
+    ("csv", [false, true, true]),
+    ("parquet", [false, false, true]),
+];
+
+/// Tells results that their files cannot hold, by the endings of their names.
+pub(crate) fn endings(graph: &Graph<'_>, findings: &mut Vec<Diagnostic>) {
+    for (of, file, name) in &graph.outputs {
+        let info = match of {
+            Ref::Op(at) => Some(op::find(&graph.ops[*at].used.op.value)),
+            Ref::Input(_) | Ref::Constant(_) => None,
+        };
+        let (kind, what) = match info.map(|info| info.map(|info| info.gives)) {
+            None | Some(Ok(Gives::Image { .. })) => (0, "an image"),
+            Some(Ok(Gives::Scalars(_))) => (1, "numbers"),
+            Some(Ok(Gives::Table(_))) => (2, "a table"),
+            // What an unknown operation gives is open.
+            Some(Err(_)) => continue,
+        };
+        let last = file.value.rsplit(['/', '\\']).next().unwrap_or_default();
+        let ending = last.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+        let ending = ending.map_or("", |(_, ending)| ending);
+        // Nobody knows yet what a word in braces will be.
+        if file.value.is_empty() || ending.contains(['{', '}']) {
+            continue;
+        }
+        let lower = ending.to_lowercase();
+        let known = ENDINGS.iter().find(|(known, _)| *known == lower);
+        if known.is_some_and(|(_, holds)| holds[kind]) {
+            continue;
+        }
+        let message = match known {
+            Some(_) => format!("`{name}` is {what}, which .{lower} files do not hold"),
+            None if ending.is_empty() => format!("the name of {file} does not say its format"),
+            None => format!("no format of files ends in .{}", ending.escape_debug()),
+        };
+        let able = ENDINGS.iter().filter(|(_, holds)| holds[kind]);
+        let able: Vec<String> = able.map(|(ending, _)| format!(".{ending}")).collect();
+        let finding = Diagnostic::error(Problem::BadEnding, message).step(name);
+        let finding = finding.at(file.place);
+        findings.push(finding.help(format!("{what} can be written to {}", able.join(", "))));
     }
 }
 
@@ -63,5 +133,23 @@ fn name(file: &At<String>, findings: &mut Vec<Diagnostic>) {
             return;
         }
         rest = inside;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_file_are_one_text() {
+        for (a, b, same) in [
+            ("a.tif", "./a.tif", true),
+            ("A/b.tif", "a//B.TIF", true),
+            ("{record}-A.tif", "{record}-a.tif", true),
+            ("{Well}.tif", "{well}.tif", false),
+            ("a/b.tif", "ab.tif", false),
+        ] {
+            assert_eq!(normal(a) == normal(b), same, "{a} and {b}");
+        }
     }
 }

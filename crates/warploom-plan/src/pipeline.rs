@@ -113,14 +113,14 @@ words! {
 words! {
     /// Which card a pipeline goes to.
     Policy {
-        /// The first that can.
+        /// The first that can, whatever is on it.
         First = "first",
         /// The one with the smallest share of its capacity taken.
         #[default]
         Spread = "spread",
-        /// The one with the most bytes left.
+        /// The one with the most bytes left, of those that have a place left.
         Fit = "fit",
-        /// The one that is done first, the processor included.
+        /// The one that is done first with what is on it already, the processor included.
         Cost = "cost",
     }
 }

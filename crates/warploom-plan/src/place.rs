@@ -32,6 +32,8 @@ pub(crate) struct Tried {
     pub(crate) backend: BackendId,
     pub(crate) draft: Draft,
     pub(crate) depth: u32,
+    /// What whole records lack there, where they go in tiles.
+    pub(crate) lacks: Option<String>,
 }
 
 impl Placing<'_, '_> {
@@ -193,12 +195,24 @@ impl Placing<'_, '_> {
             }
         }
         let mut refusals: Vec<Diagnostic> = Vec::new();
-        if tried.is_empty() {
+        // What is done first may be tiles on a fast card, where the processor has room for all.
+        if tried.is_empty() || self.policy() == Policy::Cost {
             for (card, home, refusal) in refused {
                 match self.tiled(card, home, refusal) {
                     Ok(fits) => tried.push(fits),
                     Err(findings) => merge(&mut refusals, findings),
                 }
+            }
+        }
+        let mut against = Vec::new();
+        if tried.is_empty()
+            && let Some(processor) = self.on_processor(&candidates)
+        {
+            if self.may_fall_back() {
+                tried.push(processor);
+                against = std::mem::take(&mut refusals);
+            } else {
+                refusals = self.with_processor(refusals);
             }
         }
         let Some(at) = self.choose(&tried) else {
@@ -207,7 +221,7 @@ impl Placing<'_, '_> {
             }
             return Err(refusals);
         };
-        let reasons = self.reasons(&tried, at, candidates.len());
+        let reasons = self.reasons(&tried, at, candidates.len(), &against);
         let chosen = tried.swap_remove(at);
         let mut draft = chosen.draft;
         draft.depth = chosen.depth;
@@ -230,7 +244,7 @@ impl Placing<'_, '_> {
     }
 
     /// The pipeline on whole records, with this face as home.
-    fn whole(&self, card: usize, home: BackendId) -> Result<Tried, Refusal> {
+    pub(crate) fn whole(&self, card: usize, home: BackendId) -> Result<Tried, Refusal> {
         let faces = self.faces(card, home);
         let faces = faces.map_err(|finding| Refusal::Findings(vec![*finding]))?;
         let rules = Rules {
@@ -248,6 +262,7 @@ impl Placing<'_, '_> {
             backend: home,
             draft,
             depth,
+            lacks: None,
         })
     }
 
@@ -255,35 +270,53 @@ impl Placing<'_, '_> {
         let name = |at: usize| &self.world.cards[tried[at].card].name;
         let all = 0..tried.len();
         match self.policy() {
+            // Whatever else is there: that is what it is for.
             Policy::First => (!tried.is_empty()).then_some(0),
             Policy::Spread => all.min_by(|a, b| {
-                let share = |at: usize| {
-                    let load = self.options.loads.get(name(at)).copied().unwrap_or(0);
-                    let card = &self.world.cards[tried[at].card];
-                    let slots = self.status.map_or(1, |status| status.max_pipelines(card));
-                    (u64::from(load) + 1, u64::from(slots.max(1)))
-                };
+                let share = |at: usize| (self.load(tried[at].card) + 1, self.slots(tried[at].card));
                 let ((a, of_a), (b, of_b)) = (share(*a), share(*b));
                 (a * of_b).cmp(&(b * of_a))
             }),
             Policy::Fit => all.min_by_key(|at| {
-                let left = |at: usize| {
-                    let pools = tried[at].draft.pools.iter();
-                    let left = pools.filter_map(|pool| {
-                        let slots = pool.slot * u64::from(tried[at].depth);
-                        let used = slots + pool.shared + pool.loaded;
-                        Some(pool.budget?.saturating_sub(used))
-                    });
-                    left.min().unwrap_or(0)
-                };
-                (std::cmp::Reverse(left(*at)), order(name(*at)))
+                let tried = &tried[*at];
+                let full = self.load(tried.card) >= self.slots(tried.card);
+                (full, std::cmp::Reverse(self.left(tried)), order(name(*at)))
             }),
             Policy::Cost => all.min_by(|a, b| {
-                let paced = |at: usize| tried[at].draft.paced.0;
+                // Pipelines that share a card share its time.
+                let paced = |at: usize| {
+                    let all = self.load(tried[at].card) + 1;
+                    tried[at].draft.paced.0 * all as f64
+                };
                 paced(*a)
                     .total_cmp(&paced(*b))
                     .then_with(|| order(name(*a)).cmp(&order(name(*b))))
             }),
         }
+    }
+
+    /// Pipelines that are on a card already.
+    fn load(&self, card: usize) -> u64 {
+        let load = self.options.loads.get(&self.world.cards[card].name);
+        u64::from(load.copied().unwrap_or(0))
+    }
+
+    /// Pipelines that a card takes at a time.
+    fn slots(&self, card: usize) -> u64 {
+        let card = &self.world.cards[card];
+        let slots = self.status.map_or(1, |status| status.max_pipelines(card));
+        u64::from(slots.max(1))
+    }
+
+    /// Bytes that a plan leaves of its own card; what the host has left is the same for all cards.
+    fn left(&self, tried: &Tried) -> u64 {
+        let pools = tried.draft.pools.iter();
+        let own = pools.filter(|pool| self.card_of(pool) == Some(tried.card));
+        let used = own.map(|pool| {
+            let slots = pool.slot * u64::from(tried.depth);
+            slots + pool.shared + pool.loaded
+        });
+        let budget = self.budget(tried.card, tried.card).unwrap_or(0);
+        budget.saturating_sub(used.sum())
     }
 }

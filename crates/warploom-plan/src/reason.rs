@@ -4,6 +4,7 @@ use warploom_core::Bytes;
 use warploom_core::memory::HOST;
 use warploom_kernels::op::Backends;
 
+use crate::diagnostic::Diagnostic;
 use crate::draft::Draft;
 use crate::pipeline::Policy;
 use crate::place::{Placing, Tried};
@@ -19,9 +20,26 @@ fn policy_text(policy: Policy) -> &'static str {
     }
 }
 
+/// A refusal with its facts, without what to do about it.
+fn in_a_line(refusal: &Diagnostic) -> String {
+    let Diagnostic { message, notes, .. } = refusal;
+    if notes.is_empty() {
+        message.clone()
+    } else {
+        format!("{message} ({})", notes.join("; "))
+    }
+}
+
 impl Placing<'_, '_> {
     /// Every decision that led to what was chosen, and why.
-    pub(crate) fn reasons(&self, tried: &[Tried], at: usize, candidates: usize) -> Vec<Reason> {
+    /// `against` is what all cards have against it, where the processor does what none of them can.
+    pub(crate) fn reasons(
+        &self,
+        tried: &[Tried],
+        at: usize,
+        candidates: usize,
+        against: &[Diagnostic],
+    ) -> Vec<Reason> {
         let chosen = &tried[at];
         let card = &self.world.cards[chosen.card];
         let mut why = vec![format!(
@@ -29,7 +47,10 @@ impl Placing<'_, '_> {
             self.policy(),
             policy_text(self.policy())
         )];
-        if !self.pins().is_empty() {
+        if !against.is_empty() {
+            why = vec!["no card can do it, so the processor does".to_owned()];
+            why.extend(against.iter().map(in_a_line));
+        } else if !self.pins().is_empty() {
             why = vec!["the pipeline names it".to_owned()];
         } else if self.all_cpu() {
             why = vec!["every step asks for the processor or needs it".to_owned()];
@@ -93,7 +114,7 @@ impl Placing<'_, '_> {
             .flat_map(|variant| &variant.steps);
         let tiled = steps.any(|step| matches!(step, PlanStep::Tiled { .. }));
         if tiled {
-            reasons.extend(self.of_tiles(&chosen.draft));
+            reasons.extend(self.of_tiles(chosen));
         }
         reasons.push(Reason {
             about: format!(
@@ -120,15 +141,17 @@ impl Placing<'_, '_> {
     }
 
     /// Why there are tiles, what that means for bits, and what it moves to the processor.
-    fn of_tiles(&self, draft: &Draft) -> Vec<Reason> {
+    fn of_tiles(&self, tried: &Tried) -> Vec<Reason> {
+        let draft = &tried.draft;
         let bits = if self.is_strict(draft) {
             "the bits are those of whole images"
         } else {
             "not everything here is strict, so bits may differ from those of whole images, within each operation's bound"
         };
+        let lacks = tried.lacks.as_deref().unwrap_or("whole records do not fit");
         let tiles = Reason {
             about: "tiles".to_owned(),
-            why: format!("whole records do not fit into the device's budget; {bits}"),
+            why: format!("{lacks}; {bits}"),
         };
         let moved = draft.moved.iter().map(|moved| Reason {
             about: format!("`{}` on the processor", moved.name),

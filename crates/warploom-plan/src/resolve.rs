@@ -7,6 +7,7 @@ use crate::channel::{branches, inputs, normal};
 use crate::diagnostic::{Diagnostic, MOST, Place, Problem, merge};
 use crate::pipeline::{Argument, At, OpUse, Pipeline, Step, Work};
 use crate::sources::Record;
+use crate::uses::Uses;
 use warploom_core::nearest;
 
 /// The most operations a pipeline may have: more than anybody writes, and so few that the worst of
@@ -61,6 +62,8 @@ pub(crate) struct Graph<'p> {
     pub(crate) ops: Vec<Op<'p>>,
     /// What is written, and where to.
     pub(crate) outputs: Vec<(Ref, At<String>, String)>,
+    /// Steps that pass on what they read, as it is.
+    pub(crate) passed: Vec<(&'p Step, Ref)>,
 }
 
 /// Resolves a pipeline for records of this kind, or of any: a graph for each branch.
@@ -82,6 +85,8 @@ pub(crate) fn resolve<'p>(
         }
     }
     let mut graphs = Vec::new();
+    // What some branch uses is used; nothing can be said where a branch is not known.
+    let mut uses = Some(Uses::default());
     for channel in branches {
         let mut found = Vec::new();
         let graph = Wiring {
@@ -91,15 +96,20 @@ pub(crate) fn resolve<'p>(
             findings: &mut found,
         }
         .graph(&inputs);
+        let (graph, own) = graph.unzip();
+        uses = uses.zip(own.flatten()).map(|(all, own)| all.and(own));
         graphs.extend(graph);
         merge(findings, found);
+    }
+    if let Some(uses) = uses {
+        merge(findings, uses.warnings(pipeline));
     }
     graphs
 }
 
 /// What a name stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Meaning {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Meaning {
     Input(usize),
     Constant(usize),
     Step(usize),
@@ -232,7 +242,8 @@ impl<'p> Wiring<'_, 'p> {
         }
     }
 
-    fn graph(mut self, inputs: &[(String, Option<String>)]) -> Option<Graph<'p>> {
+    /// The graph, and what in the pipeline is of use to it, if every name was found.
+    fn graph(mut self, inputs: &[(String, Option<String>)]) -> Option<(Graph<'p>, Option<Uses>)> {
         let steps = &self.pipeline.steps;
         let count: usize = steps.iter().map(|step| self.ops(step).len()).sum();
         if count > MAX_OPS {
@@ -249,6 +260,7 @@ impl<'p> Wiring<'_, 'p> {
             inputs: inputs.to_vec(),
             ops: Vec::new(),
             outputs: Vec::new(),
+            passed: Vec::new(),
         };
         let mut gives: Vec<Option<Ref>> = vec![None; steps.len()];
         for at in order {
@@ -265,6 +277,9 @@ impl<'p> Wiring<'_, 'p> {
                 continue;
             };
             let ops = self.ops(step);
+            if let (true, Some(of)) = (ops.is_empty(), current.first()) {
+                graph.passed.push((step, *of));
+            }
             for (position, used) in ops.iter().enumerate() {
                 let late = used.arguments.iter().filter_map(|(param, argument)| {
                     let Argument::Computed { from, item } = &argument.value else {
@@ -294,10 +309,9 @@ impl<'p> Wiring<'_, 'p> {
             gives[at] = current.first().copied();
         }
         self.outputs(&mut graph, &gives);
-        if reads.iter().all(|reads| reads.whole) {
-            self.unused(&graph, &reads);
-        }
-        Some(graph)
+        let whole = reads.iter().all(|reads| reads.whole);
+        let uses = whole.then(|| self.uses(&graph, &reads));
+        Some((graph, uses))
     }
 
     /// Steps in an order in which they can run, the file's where it can.
@@ -384,33 +398,13 @@ impl<'p> Wiring<'_, 'p> {
         }
     }
 
-    fn unused(&mut self, graph: &Graph<'p>, reads: &[Reads]) {
-        let mut used = vec![false; self.pipeline.steps.len()];
-        let all = reads.iter().flat_map(|reads| {
-            let inputs = reads.inputs.iter().map(|(meaning, _)| meaning);
-            inputs.chain(&reads.late)
+    fn uses(&self, graph: &Graph<'p>, reads: &[Reads]) -> Uses {
+        let reads = reads.iter().map(|reads| {
+            let inputs = reads.inputs.iter().map(|(meaning, _)| *meaning);
+            inputs.chain(reads.late.iter().copied()).collect()
         });
-        for meaning in all {
-            if let Meaning::Step(at) = meaning {
-                used[*at] = true;
-            }
-        }
-        for (_, _, name) in &graph.outputs {
-            if let Some(Meaning::Step(at)) = self.names.of.get(name.as_str()) {
-                used[*at] = true;
-            }
-        }
-        for (step, used) in self.pipeline.steps.iter().zip(used) {
-            if !used {
-                let message = format!("nothing uses what step `{}` gives", step.name);
-                let finding = Diagnostic::warning(Problem::Unused, message);
-                let help = format!(
-                    "write it with an `[[output]]` of `{}`, or remove it",
-                    step.name
-                );
-                let finding = finding.step(&step.name.value).at(step.place());
-                self.findings.push(finding.help(help));
-            }
-        }
+        let names = graph.outputs.iter().map(|(_, _, name)| name.as_str());
+        let written = names.filter_map(|name| self.names.of.get(name).copied());
+        Uses::new(&reads.collect::<Vec<_>>(), written)
     }
 }

@@ -50,9 +50,19 @@ impl Placing<'_, '_> {
             Refusal::Findings(findings) => return Err(findings),
             Refusal::Unfit(unfit) => unfit,
         };
+        if let Unfit::Bytes(lacking) = &unfit
+            && lacking.most > 0
+        {
+            // Whole records fit, only not so many.
+            let help = self.help(card, lacking, None);
+            return Err(vec![self.too_large(card, lacking).help(help)]);
+        }
         let hindrance = self.hindrance(home);
         let (note, instead) = match (hindrance, self.on_tiles(card, home)) {
-            (None, Ok(fits)) => return Ok(fits),
+            (None, Ok(fits)) => {
+                let lacks = Some(unfit.clause());
+                return Ok(Tried { lacks, ..fits });
+            }
             (None, Err(NoTiles::Unfit(draft, small))) => {
                 let refusal = self.tiles_too_large(card, &unfit, &draft, small);
                 return Err(vec![refusal]);
@@ -67,8 +77,8 @@ impl Placing<'_, '_> {
         };
         let refusal = match unfit {
             Unfit::Piece(finding) => match instead {
-                Some(help) => finding.help(help),
-                None => *finding,
+                Some(help) => finding.note(note).help(help),
+                None => finding.note(note),
             },
             Unfit::Bytes(lacking) => {
                 let enough = (lacking.card == card).then_some(Enough {
@@ -80,7 +90,7 @@ impl Placing<'_, '_> {
                     Some(instead) => format!("{instead}; or else {help}"),
                     None => help,
                 };
-                self.too_large(&lacking).note(note).help(help)
+                self.too_large(card, &lacking).note(note).help(help)
             }
         };
         Err(vec![refusal])
@@ -124,6 +134,7 @@ impl Placing<'_, '_> {
             backend: home,
             draft,
             depth,
+            lacks: None,
         };
         let fitting = |tiles: &Vec<Vec<Tiling>>| {
             let fitted = self.fitted(card, draft(tiles).ok()?, None);
@@ -171,7 +182,7 @@ impl Placing<'_, '_> {
         };
         if lacking.card != card {
             let help = self.help(card, &lacking, None);
-            return self.too_large(&lacking).help(help);
+            return self.too_large(card, &lacking).help(help);
         }
         let steps = draft.variants.iter().flat_map(|variant| &variant.steps);
         let tiled = steps.filter(|step| matches!(step, PlanStep::Tiled { .. }));

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use warploom_core::memory::{MemoryKind, WELL_KNOWN};
 use warploom_core::{BackendId, BackendState, DeviceId, PhysicalDevice, Status, Survey};
-use warploom_kernels::op::Backends;
+use warploom_kernels::op::{self, Backends};
 
 use crate::diagnostic::{Diagnostic, Place, Problem, merge};
+use crate::missing::Missing;
 use crate::pipeline::{OpUse, Pipeline, Step, Whereabouts, Work};
-use crate::typed::{Typed, said};
+use crate::typed::{AskedBy, Typed, said};
 use warploom_core::nearest;
 
 /// What one operation is asked.
@@ -45,7 +46,7 @@ pub(crate) fn asks(
     status: Option<&Status>,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Vec<Ask>>> {
-    let before = findings.len();
+    let mut found = Vec::new();
     let mut missing = Missing::default();
     let mut all = Vec::new();
     for graph in graphs {
@@ -55,7 +56,7 @@ pub(crate) fn asks(
                 step: &op.step.name.value,
                 status,
                 missing: &mut missing,
-                findings,
+                findings: &mut found,
             }
             .ask(op.whereabouts);
             if matches!(op.call.op.backends, Backends::CpuOnly { .. }) {
@@ -70,11 +71,10 @@ pub(crate) fn asks(
         }
         all.push(asks);
     }
-    // A step with several operations would say everything several times.
-    let said = findings.split_off(before);
-    merge(findings, said);
-    missing.tell(status, findings);
-    if findings.len() > before {
+    missing.tell(status, &mut found);
+    if !found.is_empty() {
+        // A step with several operations would say everything several times.
+        merge(findings, found);
         return None;
     }
     let mut steps: Vec<String> = Vec::new();
@@ -113,24 +113,57 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Tells names that no machine knows, and those that contradict each other.
-pub(crate) fn names(pipeline: &Pipeline, findings: &mut Vec<Diagnostic>) {
+/// Tells names that no machine knows, or not this one, and those that contradict each other. With
+/// `missing`, backends that give no device as well: where types are not known, nobody else tells.
+pub(crate) fn names(
+    pipeline: &Pipeline,
+    status: Option<&Status>,
+    missing: bool,
+    findings: &mut Vec<Diagnostic>,
+) {
     let mut found = Vec::new();
+    let mut lacking = Missing::default();
     for step in &pipeline.steps {
-        let mut ask = |whereabouts: &Whereabouts| {
-            Reading {
+        for used in ops(step) {
+            let (whereabouts, asked_by) = said(pipeline, step, used);
+            let ask = Reading {
                 step: &step.name.value,
-                status: None,
-                missing: &mut Missing::default(),
+                status,
+                missing: &mut lacking,
                 findings: &mut found,
             }
             .ask(whereabouts);
-        };
-        for used in ops(step) {
-            ask(said(pipeline, step, used).0);
+            found.extend(elsewhere(step, used, &ask, asked_by));
         }
     }
+    if missing {
+        lacking.tell(status, &mut found);
+    } else {
+        // Whoever runs is asked about devices when it is placed, and nobody else needs one.
+        found.retain(|finding| finding.code != Problem::UnknownDevice.code());
+    }
     merge(findings, found);
+}
+
+/// Tells that an operation does not run where it is asked to, as only the processor can do it.
+fn elsewhere(step: &Step, used: &OpUse, ask: &Ask, asked_by: AskedBy) -> Option<Diagnostic> {
+    let info = op::find(&used.op.value).ok()?;
+    let Backends::CpuOnly { why } = info.backends else {
+        return None;
+    };
+    let wish = ask.wish().filter(|_| ask.needs_gpu())?;
+    let who = match asked_by {
+        AskedBy::Pipeline => "the pipeline",
+        _ => "its step",
+    };
+    let message = format!(
+        "{} of step `{}` runs on the processor, although {who} asks for `{wish}`: {why}",
+        info.name, step.name
+    );
+    let finding = Diagnostic::warning(Problem::Moved, message).step(&step.name.value);
+    let place = used.op.place.or_else(|| step.place());
+    let help = "say `backend = \"cpu\"` where it is, so that the file says what happens";
+    Some(finding.at(place).help(help))
 }
 
 /// The operations of a step, of all its branches.
@@ -138,81 +171,6 @@ fn ops(step: &Step) -> Vec<&OpUse> {
     match &step.work {
         Work::Chain(ops) => ops.iter().collect(),
         Work::Branch { chains, .. } => chains.iter().flat_map(|(_, ops)| ops).collect(),
-    }
-}
-
-/// Backends that steps ask for and that give no device, and cards where there are none.
-#[derive(Debug, Default)]
-struct Missing {
-    backends: BTreeSet<BackendId>,
-    cards: BTreeSet<String>,
-    steps: BTreeSet<String>,
-    place: Option<Place>,
-}
-
-impl Missing {
-    /// One message for all of them.
-    fn tell(&self, status: Option<&Status>, findings: &mut Vec<Diagnostic>) {
-        let nothing = self.backends.is_empty() && self.cards.is_empty();
-        let Some(status) = status.filter(|_| !nothing) else {
-            return;
-        };
-        let survey = &status.survey;
-        let backends = self.backends.iter().map(ToString::to_string);
-        let names = backends.chain(self.cards.iter().cloned());
-        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-        let steps: Vec<String> = self.steps.iter().map(|step| format!("`{step}`")).collect();
-        let only_cpu = survey.devices.iter().all(|device| device.name == "cpu");
-        let none = survey.gpus().next().is_none() && (only_cpu || !self.cards.is_empty());
-        let problem = if none {
-            Problem::NoDevice
-        } else {
-            Problem::MissingBackend
-        };
-        let message = if self.backends.is_empty() {
-            format!(
-                "{} {} not here, nor is any other GPU; asked for by {}",
-                names.join(" and "),
-                if names.len() == 1 { "is" } else { "are" },
-                steps.join(", ")
-            )
-        } else {
-            format!(
-                "{} {} no device here; asked for by {}",
-                names.join(" and "),
-                if names.len() == 1 { "has" } else { "have" },
-                steps.join(", ")
-            )
-        };
-        let mut finding = Diagnostic::error(problem, message).at(self.place);
-        let tried: Vec<BackendId> = if none {
-            let tried = survey.backends.iter().map(|report| report.id);
-            tried
-                .chain(self.backends.iter().copied())
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect()
-        } else {
-            self.backends.iter().copied().collect()
-        };
-        for backend in tried {
-            finding = finding.note(format!("`{backend}`: {}", reason(survey, backend)));
-        }
-        let there: BTreeSet<String> = survey
-            .devices
-            .iter()
-            .flat_map(|device| device.faces.iter().map(|face| face.id.backend.to_string()))
-            .collect();
-        let there: Vec<String> = there.into_iter().collect();
-        let help = if there.is_empty() {
-            "mend one of the above (`warploom detect` shows it)".to_owned()
-        } else {
-            format!(
-                "run these steps on {}, or mend the above (`warploom detect` shows it)",
-                there.join(" or ")
-            )
-        };
-        findings.push(finding.help(help));
     }
 }
 
@@ -264,6 +222,7 @@ impl Reading<'_> {
         let mut claims: Vec<(BackendId, String)> = Vec::new();
         let mut card = None;
         let mut place = None;
+        let mut alias = None;
         if let Some(name) = &whereabouts.backend {
             place = name.place;
             match self.backend(&name.value) {
@@ -284,7 +243,12 @@ impl Reading<'_> {
                     let finding = finding.step(self.step).at(name.place);
                     self.findings.push(finding.help(help));
                 }
-                Some(kind) => claims.push((kind.backend(), format!("`memory = \"{name}\"`"))),
+                Some(kind) => {
+                    let known =
+                        [kind.name(), kind.backend().as_str()].contains(&name.value.as_str());
+                    alias = (!known).then(|| (kind.backend(), name.value.clone()));
+                    claims.push((kind.backend(), format!("`memory = \"{name}\"`")));
+                }
                 None => self.unknown_memory(&name.value, name.place),
             }
         }
@@ -316,7 +280,8 @@ impl Reading<'_> {
                 .iter()
                 .any(|device| device.face(backend).is_some())
         {
-            self.missing.backends.insert(backend);
+            let words = self.missing.backends.entry(backend).or_default();
+            words.extend(alias.filter(|(of, _)| *of == backend).map(|(_, word)| word));
             self.missing.steps.insert(self.step.to_owned());
             self.missing.place = self.missing.place.or(place);
         }

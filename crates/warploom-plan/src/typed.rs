@@ -78,6 +78,47 @@ impl Typed<'_> {
         }
     }
 
+    /// Without operations whose results nothing that is written depends on: nobody runs them.
+    pub(crate) fn of_use(mut self) -> Self {
+        let mut used = vec![false; self.ops.len()];
+        let use_it = |used: &mut [bool], of: &Ref| {
+            if let Ref::Op(at) = of {
+                used[*at] = true;
+            }
+        };
+        for (of, _, _) in &self.outputs {
+            use_it(&mut used, of);
+        }
+        // Operations come after what they read.
+        for (at, op) in self.ops.iter().enumerate().rev() {
+            if used[at] {
+                let late = op.late.iter().map(|late| &late.from);
+                for of in op.reads.iter().chain(late) {
+                    use_it(&mut used, of);
+                }
+            }
+        }
+        let mut places = Vec::with_capacity(used.len());
+        let mut next = 0;
+        for used in &used {
+            places.push(next);
+            next += usize::from(*used);
+        }
+        let moved = |of: &mut Ref| {
+            if let Ref::Op(at) = of {
+                *at = places[*at];
+            }
+        };
+        let mut flags = used.iter();
+        self.ops.retain(|_| flags.next().is_some_and(|used| *used));
+        for op in &mut self.ops {
+            op.reads.iter_mut().for_each(moved);
+            op.late.iter_mut().for_each(|late| moved(&mut late.from));
+        }
+        self.outputs.iter_mut().for_each(|(of, _, _)| moved(of));
+        self
+    }
+
     /// What people call a value.
     pub(crate) fn name(&self, of: Ref) -> &str {
         match of {
@@ -142,17 +183,55 @@ pub(crate) fn check<'p>(
         whole &= result.is_some();
         places.push(result);
     }
+    let given = |of: &Ref| match of {
+        Ref::Op(at) => places[*at],
+        other => Some(*other),
+    };
+    for (step, of) in &graph.passed {
+        let value = given(of).map(|of| typed.value(of));
+        let asked = step.dtype.unwrap_or(pipeline.dtype);
+        if let (Some(ValueType::Image(image)), DTypePolicy::Fixed(dtype)) = (value, asked)
+            && image.dtype != dtype
+        {
+            findings.push(kept(graph, step, image.dtype, dtype));
+        }
+    }
     for (of, write, name) in &graph.outputs {
-        let of = match of {
-            Ref::Op(at) => places[*at],
-            other => Some(*other),
-        };
-        let Some(of) = of else {
+        let Some(of) = given(of) else {
             continue;
         };
         typed.outputs.push((of, write.value.clone(), name.clone()));
     }
     whole.then_some(typed)
+}
+
+/// Tells that an image that is passed on keeps its element type.
+fn kept(graph: &Graph<'_>, step: &Step, is: DType, asked: DType) -> Diagnostic {
+    let channel = graph.channel.as_deref().unwrap_or("this");
+    let message = format!(
+        "step `{}` passes channel {channel} on as it is, in {is}: `dtype = \"{asked}\"` is of what operations give",
+        step.name
+    );
+    let finding = Diagnostic::warning(Problem::Unused, message);
+    let finding = finding.step(&step.name.value).at(step.place());
+    finding.help(format!(
+        "write `[{{ op = \"cast\", type = \"{asked}\" }}]` for this channel"
+    ))
+}
+
+/// Tells that a step whose result is no image has an element type.
+fn no_pixels(op: &Op<'_>, value: &ValueType) -> Option<Diagnostic> {
+    let asked = op.step.dtype.filter(|_| op.last)?;
+    if value.image().is_some() || asked == DTypePolicy::Operation {
+        return None;
+    }
+    let message = format!(
+        "step `{}` gives {value}: its `dtype` changes nothing, as it is of images",
+        op.step.name
+    );
+    let finding = Diagnostic::warning(Problem::Unused, message);
+    let finding = finding.step(&op.step.name.value).at(op.step.place());
+    Some(finding.help("remove it from this step"))
 }
 
 /// Do the bytes of an image, and sums of many such, fit a number?
@@ -246,6 +325,7 @@ fn one<'p>(
             return None;
         }
     };
+    findings.extend(no_pixels(op, call.output()));
     let wanted = wanted(pipeline, op, &call);
     let image = call.output().image();
     let (whereabouts, asked_by) = said(pipeline, op.step, op.used);

@@ -29,7 +29,7 @@ impl Params {
     /// As [`Params::read`], where an earlier operation computes these parameters.
     ///
     /// # Errors
-    /// As [`Params::read`]; also when one of them is given as well.
+    /// As [`Params::read`]; also when one of them is given as well, or computed twice.
     pub fn read_with(
         op: &'static OpInfo,
         given: &Given,
@@ -46,7 +46,12 @@ impl Params {
         let mut values = Vec::new();
         for param in op.params() {
             let mut named = given.iter().filter(|(name, _)| *name == param.name);
-            let late = computed.contains(&param.name);
+            let late = computed.iter().filter(|name| **name == param.name).count();
+            if late > 1 {
+                let name = param.name;
+                return Err(OpError::RepeatedParam { op, name });
+            }
+            let late = late == 1;
             let value = match (named.next(), param.fallback) {
                 (None, _) if late => Some(ParamValue::Computed),
                 (Some(_), _) if late => {

@@ -15,7 +15,7 @@ const UNUSED_BINS: &[ParamInfo] = &[preset(
     "bins",
     ParamKind::Integer(Span::whole(2, 65_536)),
     "256",
-    "taken for uniformity; this method needs no histogram",
+    "accepted as for the other thresholds, and changes nothing: this method uses no histogram",
 )];
 
 /// The threshold itself is a number; a pixel closer to it than the rounding may fall either side.

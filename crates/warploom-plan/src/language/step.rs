@@ -62,14 +62,25 @@ pub(super) fn read(findings: &mut Findings, at: usize, node: &Node<'_>) -> Optio
         let field = name.get_ref().as_ref();
         match field {
             "name" | "op" | "chain" | "branch" => {}
-            "input" => step.inputs = names(findings, node),
+            "input" => step.inputs = names(findings, &label, node),
             "dtype" => step.dtype = findings.dtype(node),
             "backend" | "memory" | "device" => {
                 whereabouts(findings, &mut step.whereabouts, field, node);
             }
             // The operation's own, read with it.
             _ if has_op => {}
-            _ => findings.unknown(&label, &key(name), STEP.iter().map(|field| field.name)),
+            "params" => {
+                let message = format!("{label} has several operations, and `params` are of one");
+                let finding = Diagnostic::error(Problem::UnknownField, message);
+                let help =
+                    "write them where the operation is: `{ op = \"...\", params = { ... } }`";
+                findings.add(finding.at(key(name).place).help(help));
+            }
+            _ => {
+                let fields = STEP.iter().map(|field| field.name);
+                let fields = fields.filter(|field| *field != "params");
+                findings.unknown(&label, &key(name), fields);
+            }
         }
     }
     Some(step)
@@ -91,8 +102,15 @@ pub(super) fn whereabouts(
     *slot = findings.text(field, node);
 }
 
-fn names(findings: &mut Findings, node: &Node<'_>) -> Vec<At<String>> {
+fn names(findings: &mut Findings, label: &str, node: &Node<'_>) -> Vec<At<String>> {
     match node.get_ref() {
+        DeValue::Array(items) if items.is_empty() => {
+            let message = format!("{label} has an empty `input`");
+            let finding = Diagnostic::error(Problem::MissingField, message);
+            let help = "name what it reads, or leave `input` out for the step before it";
+            findings.add(finding.at(Some(place(node))).help(help));
+            Vec::new()
+        }
         DeValue::Array(items) => {
             let items = items.iter();
             items

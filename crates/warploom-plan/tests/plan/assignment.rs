@@ -215,6 +215,18 @@ fn c38_c40_all_missing_backends_are_named_once_and_in_order() {
     insta::assert_snapshot!(refusal[0]);
 }
 
+/// Ours: whoever wrote names of libraries finds them in the message, beside what they stand for.
+#[test]
+fn c38_names_of_libraries_are_those_that_were_written() {
+    let pipeline = Pipeline::new("p")
+        .step(smooth("a").memory("torch"))
+        .step(smooth("b").memory("jax"));
+    let status = machine([cpu(), opencl(0, 0, GIB)]);
+    let refusal = compile(&pipeline, &plane(), Some(&status), &Options::default()).unwrap_err();
+    assert_eq!(refusal.len(), 1);
+    insta::assert_snapshot!(refusal[0]);
+}
+
 #[test]
 fn c39_what_does_not_exist_is_told_before_what_nobody_looked_for() {
     let pipeline = Pipeline::new("p")

@@ -43,6 +43,10 @@ fn told(text: &str, sources: Option<&Sources>) -> String {
     "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a.tif\"",
     "WL0305"
 )]
+#[case::bad_ending(
+    "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{channel}.csv\"",
+    "WL0319"
+)]
 #[case::outside(
     "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"../a.tif\"",
     "WL0310"

@@ -23,7 +23,8 @@ fn run(variant: &Variant, step: usize, given: &Values, tile: Option<Dims>) -> Va
     names.zip(kinds.zip(results)).collect()
 }
 
-fn engine(flow: &Flow, inputs: &[&[u8]]) -> Vec<Vec<u8>> {
+/// Runs a flow on the bytes of its inputs; gives those of its outputs.
+pub(crate) fn engine(flow: &Flow, inputs: &[&[u8]]) -> Vec<Vec<u8>> {
     let words = |kind: ValueKind| vec![0_u64; usize::try_from(kind.bytes()).unwrap().div_ceil(8)];
     let fused = Fused::none(flow);
     let flow = &fused.flow;

@@ -31,6 +31,14 @@ fn in_place(variant: &Variant, a: &Lodging, b: &Lodging) -> bool {
 }
 
 pub(crate) fn check(plan: &ExecutionPlan) {
+    // Records come and go through the host's memory, and what is pinned for them is the host's too.
+    let is_host = |pool: &&Pool| pool.memory == "host" || pool.memory.ends_with(".pinned");
+    let host: Vec<&Pool> = plan.memory.pools.iter().filter(is_host).collect();
+    let budgets: Option<Vec<u64>> = host.iter().map(|pool| pool.budget).collect();
+    let all: u64 = host.iter().map(|pool| pool.total).sum();
+    if let Some(most) = budgets.and_then(|budgets| budgets.into_iter().max()) {
+        assert!(all <= most, "I1: {all} of {most}");
+    }
     for pool in &plan.memory.pools {
         assert!(pool.slot >= pool.bound, "{}", pool.memory);
         let slots = pool.slot * u64::from(plan.memory.depth);
@@ -91,6 +99,11 @@ proptest! {
         let plan = compile(&pipeline, &sources, Some(&status), &Options::default());
         let plan = plan.unwrap_or_else(|found| panic!("{}", found[0]));
         check(&plan);
+        for pool in &plan.memory.pools {
+            // Of what is small, most is room between values.
+            let near = pool.bound + pool.bound / 20;
+            prop_assert!(pool.slot <= near.max(1 << 16), "{} of {}", pool.slot, pool.bound);
+        }
         // To the last bit of every estimate, or another process would call it forged.
         prop_assert_eq!(ExecutionPlan::from_json(&plan.to_json()).unwrap(), plan);
     }
@@ -144,6 +157,7 @@ struct Advised {
     least: usize,
     depths: usize,
     tiles: usize,
+    processor: usize,
     hopeless: usize,
 }
 
@@ -191,6 +205,16 @@ impl Advised {
             assert!(fits(&pipeline, &with), "{help}");
             self.tiles += 1;
         }
+        if help.contains("the processor does it") {
+            let mut moved = pipeline.clone();
+            for step in &mut moved.steps {
+                *step = step.clone().backend("cpu");
+            }
+            let mut with = options.clone();
+            with.devices.clear();
+            assert!(fits(&moved, &with), "{help}");
+            self.processor += 1;
+        }
         if help.contains("no budget will do") {
             let mut with = options.clone();
             with.budget = None;
@@ -224,6 +248,7 @@ fn advice(on_processor: bool, sorts: usize) {
         least: 0,
         depths: 0,
         tiles: 0,
+        processor: 0,
         hopeless: 0,
     };
     for _ in 0..if on_processor { 80 } else { 60 } {
@@ -261,6 +286,7 @@ fn advice(on_processor: bool, sorts: usize) {
         least,
         depths,
         tiles,
+        processor,
         hopeless,
     } = advised;
     // Each was advised often enough to say something, and the smallest budget whenever one was.
@@ -270,6 +296,7 @@ fn advice(on_processor: bool, sorts: usize) {
         "{seen:?}"
     );
     assert_eq!(budgets, least);
+    assert!(on_processor || processor >= 2, "{processor}");
 }
 
 #[test]
@@ -310,11 +337,12 @@ fn faces_of_one_card_share_its_memory() {
     assert!(compile(&pipeline, &sources, Some(&status), &options).is_err());
 }
 
-/// The values of a random graph: each step gives one, of any size, and reads earlier ones, mostly
-/// the last few.
+/// The values of a random graph: each step gives one, of any size to the byte, large or small, and
+/// reads earlier ones, mostly the last few.
 fn lives() -> impl Strategy<Value = Vec<Lifetime>> {
     let read = prop_oneof![3 => 1..3_usize, 1 => 3..20_usize];
-    let step = (1..9_u32, proptest::collection::vec(read, 1..3));
+    let size = (13..22_u32).prop_flat_map(|size| 1_u64 << size..2 << size);
+    let step = (size, proptest::collection::vec(read, 1..3));
     proptest::collection::vec(step, 2..40).prop_map(|steps| {
         let mut lives: Vec<Lifetime> = Vec::new();
         for (at, (size, reads)) in steps.into_iter().enumerate() {
@@ -324,7 +352,7 @@ fn lives() -> impl Strategy<Value = Vec<Lifetime>> {
                 }
             }
             lives.push(Lifetime {
-                bytes: (1 << size) * 1024,
+                bytes: size,
                 first: at,
                 last: at,
             });

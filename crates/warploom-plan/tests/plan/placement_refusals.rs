@@ -178,3 +178,17 @@ fn the_smallest_budget_of_several_segments() {
     options.budget = Some(700);
     insta::assert_snapshot!(refused_of(text, &sources, Some(&status), &options));
 }
+
+/// A record that no card holds and nobody could cut: without the processor, or beyond what a kernel takes.
+#[test]
+fn why_there_are_no_tiles() {
+    let large = Sources::stack(DType::F32, 64, 2048, 2048);
+    let text = format!("backend = \"cuda\"\n{SQRT}");
+    let alone = machine([cuda(0, GIB)]);
+    let options = Options::default();
+    insta::assert_snapshot!(refused_of(&text, &large, Some(&alone), &options));
+    let mut card = cuda(0, GIB);
+    card.limits.max_binding = 2;
+    let status = machine([cpu(), card]);
+    insta::assert_snapshot!(refused_of(&text, &large, Some(&status), &options));
+}

@@ -323,6 +323,16 @@ fn plans_survive_the_journey_and_changes_show() {
     assert!(ExecutionPlan::schema()["properties"]["variants"].is_object());
 }
 
+/// What is in names stands for itself: a backslash was the start of whatever followed it.
+#[test]
+fn pictures_show_names_as_they_are() {
+    let text = "name = 'a\\n\"b\\'\n[[step]]\nop = \"sqrt\"";
+    let pipeline = Pipeline::from_toml(text).unwrap();
+    assert_eq!(pipeline.name.value, "a\\n\"b\\");
+    let plan = compile(&pipeline, &plane(), None, &Options::default()).unwrap();
+    insta::assert_snapshot!(plan.dot());
+}
+
 #[test]
 fn file_and_builder_say_the_same() {
     use warploom_plan::pipeline::{OpUse, Step};

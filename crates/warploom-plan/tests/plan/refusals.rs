@@ -70,6 +70,8 @@ refusals! {
     wl0317_constant_of_unknown_type: "constants = { flat = \"flat.tif\" }\n[[step]]\nop = \"flat_field\"\ninput = [\"image\", \"flat\"]";
     wl0304_empty_chain: "[[step]]\nname = \"a\"\nchain = []";
     wl0305_one_file_for_two: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"a.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a.tif\"";
+    wl0305_two_names_of_one_file: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"./a/B.tif\"\n[[output]]\nof = \"image\"\nwrite = \"a//b.tif\"";
+    wl0319_bad_ending: "[[step]]\nname = \"t\"\nop = \"totals\"\n[[step]]\nname = \"c\"\nop = \"label_statistics\"\ninput = [\"image\", \"image\"]\n[[output]]\nof = \"image\"\nwrite = \"a.csv\"\n[[output]]\nof = \"t\"\nwrite = \"t.PNG\"\n[[output]]\nof = \"c\"\nwrite = \"c.tif\"\n[[output]]\nof = \"t\"\nwrite = \"t\"\n[[output]]\nof = \"t\"\nwrite = \"t.xlsx\"";
     wl0308_unknown_blank: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"{record-a.tif\"";
     wl0310_outside: "[[step]]\nop = \"sqrt\"\n[[output]]\nof = \"sqrt\"\nwrite = \"../{record}.tif\"";
     wl0321_unknown_memory: "[[step]]\nop = \"sqrt\"\nmemory = \"cuppy\"";
@@ -236,8 +238,14 @@ fn wl0312_says_what_is_checked() {
 fn everything_wrong_is_told_at_once() {
     let text = "[[step]]\nop = \"gaussian\"\nsigma = -1\nmemory = \"cuppy\"\n[[step]]\nname = \"b\"\nop = \"sqrt\"\ninput = \"nobody\"\n[[step]]\nop = \"nothing_like_it\"\ninput = \"image\"";
     let said = refused(text);
-    for code in ["WL0606", "WL0306", "WL0601"] {
+    for code in ["WL0606", "WL0306", "WL0601", "WL0321"] {
         assert!(said.contains(code), "{code}: {said}");
+    }
+    // Whether what is asked for is there is told beside what is wrong with types.
+    let text = "[[step]]\nop = \"gaussian\"\nsigma = -1\nmemory = \"pyclesperanto\"\n[[step]]\nop = \"abs\"\nbackend = \"wgpu\"\n[[step]]\nop = \"sqrt\"\ndevice = \"cuda:7\"";
+    let said = refused(text);
+    for code in ["WL0606", "WL0322", "WL0328"] {
+        assert_eq!(said.matches(code).count(), 1, "{code}: {said}");
     }
 }
 

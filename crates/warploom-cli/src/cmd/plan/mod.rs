@@ -38,8 +38,11 @@ pub(crate) fn plan(args: &args::Plan, environment: &Environment) -> ExitCode {
     }
     match compiled(args, environment) {
         Ok((_, Ok(plan))) => {
-            for warning in &plan.warnings {
-                remark(warning);
+            // The texts for people have them already.
+            if args.json || args.dot {
+                for warning in &plan.warnings {
+                    remark(warning);
+                }
             }
             if args.json {
                 output::text(&(plan.to_json() + "\n"))

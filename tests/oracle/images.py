@@ -68,7 +68,7 @@ def holes(shape, dtype, seed):
 
 
 #: Contents that only f32 and f64 can hold.
-FLOATING = {"gaps", "holes"}
+FLOATING = {"gaps", "holes", "sunken"}
 
 
 def foreign(shape, dtype, seed):
@@ -99,6 +99,21 @@ def wide(shape, dtype, seed):
     image = rng.integers(ends.min, ends.max, shape, kind, endpoint=True)
     image.flat[0], image.flat[-1] = ends.max, ends.min
     return image
+
+
+def far(shape, dtype, seed):
+    """Small differences far from zero: what squares and sums lose the digits of."""
+    rng = generator("far", shape, dtype, seed)
+    kind = np.dtype(TYPES[dtype])
+    if kind.kind == "f":
+        return (rng.normal(0.0, 3.0, shape) + (1e9 if dtype == "f64" else 4096.0)).astype(kind)
+    return np.iinfo(kind).max - rng.integers(0, 20, shape, kind, endpoint=True)
+
+
+def sunken(shape, dtype, seed):
+    """NaN and minus infinity, and hardly anything else."""
+    rng = generator("sunken", shape, dtype, seed)
+    return rng.choice([np.nan, -np.inf, 1.0], shape, p=[0.6, 0.35, 0.05]).astype(TYPES[dtype])
 
 
 def cells(shape, dtype, seed):
@@ -159,6 +174,12 @@ def none(shape, dtype, seed):
 def even(shape, dtype, seed):
     """One value everywhere."""
     return np.full(shape, 7, TYPES[dtype])
+
+
+def level(shape, dtype, seed):
+    """One value everywhere that no sum of many holds: a fraction, or many digits."""
+    kind = np.dtype(TYPES[dtype])
+    return np.full(shape, 7.3 if kind.kind == "f" else np.iinfo(kind).max - 4, kind)
 
 
 def dim(shape, dtype, seed):

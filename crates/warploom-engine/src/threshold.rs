@@ -188,8 +188,9 @@ pub(crate) fn threshold_of_values<T: Pixel>(counts: &[u64], method: Method) -> f
 
 /// Is the one value that there is the threshold?
 fn is_plain<T: Pixel>(method: Method, constant: bool) -> bool {
-    // One value has one bin, where integers are counted by value.
-    constant && (matches!(method, Method::Otsu | Method::Triangle) || !T::IS_FLOAT)
+    // One value has one bin, where integers are counted by value. The reference has a rule for one
+    // value in every method but Yen's, which counts floats in all bins.
+    constant && (method != Method::Yen || !T::IS_FLOAT)
 }
 
 fn by_bins(bins: &Bins, method: Method) -> f64 {

@@ -77,6 +77,22 @@ fn what_comes_out(#[case] line: &str, #[case] inputs: Vec<ImageType>, #[case] ou
     assert_eq!(call.output().to_string(), output);
 }
 
+/// Once only the numbers of a matrix counted, and not where its rows end.
+#[rstest]
+#[case("1,0;0,1;0,0", "is 3x2; for 5x7 u16 it has to be 2x2, 2x3 or 3x3")]
+#[case("1;0;0;1", "is 4x1; for 5x7 u16 it has to be 2x2, 2x3 or 3x3")]
+#[case("1,0,0,1;0,0,1,1", "is 2x4; for 5x7 u16 it has to be 2x2, 2x3 or 3x3")]
+#[case(
+    "1,0,5;0,1",
+    "has rows of 3, 2 numbers; for 5x7 u16 it has to be 2x2, 2x3 or 3x3"
+)]
+fn rows_of_a_matrix_are_as_long_as_they_were_written(#[case] matrix: &str, #[case] why: &str) {
+    let line = format!("affine_linear matrix={matrix}");
+    let error = call(&line, &[plane(5, 7)]).unwrap_err();
+    let wanted = format!("parameter `matrix` of affine_linear {why}");
+    assert_eq!(error.to_string(), wanted);
+}
+
 #[test]
 fn objects_have_columns_for_the_axes_there_are() {
     let columns = |image: ImageType| match call("label_statistics", &[image, image]) {
@@ -198,6 +214,10 @@ fn refusals_say_what_was_asked_and_where_to_read_on() {
         ("crop x=7", &[plane(5, 7)]),
         ("affine_linear matrix=1,0,0,1,0", &[plane(5, 7)]),
         ("affine_linear matrix=1,0,0;0,1,0;0,1,1", &[plane(5, 7)]),
+        ("affine_linear matrix=1,0;0,1;0,0", &[plane(5, 7)]),
+        ("affine_linear matrix=1;0;0;1", &[plane(5, 7)]),
+        ("affine_linear matrix=1,0,0;0,1", &[plane(5, 7)]),
+        ("affine_linear matrix=1,0;0,1", &[stack(3, 5, 7)]),
         ("bin_mean factor=9", &[plane(5, 7)]),
         ("resize_linear factor=0.01", &[plane(5, 7)]),
         ("resize_linear factor=1000", &[plane(5000, 5000)]),

@@ -10,6 +10,8 @@ from ..judge import Close, Near, Sides
 
 BOXES = [{"radius": 1}, {"radius": Axes(1, 3, 2)}, {"radius": 20}]
 BALLS = [{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}, {"radius": 1.5}, {"radius": Axes(0.5, 2.75, 1.2)}]
+#: Windows of one pixel, along axes of one pixel and by a ball smaller than that.
+ALONE = {"box": {"radius": Axes(0, 1, 0)}, "sphere": {"radius": 0.5}}
 GAPS = [("noise",), ("gaps",)]
 SIGMAS = [{"sigma": 0.6}, {"sigma": Axes(0.5, 1.3, 2.2)}, {"sigma": 4.0}]
 
@@ -40,7 +42,10 @@ def divide_gaussian_background(a, sigma, boundary):
     return a / blurred(a, sigma, boundary)
 
 
-@operation("unsharp", inputs=GAPS, edges=True, variants=[{"sigma": 1.0, "amount": 1.5}, {"sigma": Axes(0.5, 2.0, 1.0), "amount": 0.5}])
+# The blur's rounding is multiplied.
+@operation("unsharp", inputs=[*GAPS, ("even",)], edges=True,
+           variants=[{"sigma": 1.0, "amount": 1.5}, {"sigma": Axes(0.5, 2.0, 1.0), "amount": 0.5}, {"sigma": 3.7, "amount": 100.0}],
+           scale=lambda a, amount, **p: np.abs(a.astype(float)).max() * (1 + abs(amount)))  # fmt: skip
 @active
 def unsharp(a, sigma, amount, boundary):
     return a + amount * (a - blurred(a, sigma, boundary))
@@ -115,7 +120,8 @@ EXTREMES = {"minimum": ndimage.minimum_filter, "maximum": ndimage.maximum_filter
 NOTHING = {"minimum": np.inf, "maximum": -np.inf}
 
 
-@operation("minimum_box", "maximum_box", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True, variants=BOXES)
+@operation("minimum_box", "maximum_box", inputs=[("noise",), ("wide",), ("holes",), ("sunken",)], out="same", native=True, edges=True,
+           variants=[*BOXES, ALONE["box"]])  # fmt: skip
 def extreme_box(name, *images, **params):
     @active
     def run(a, radius, boundary):
@@ -126,7 +132,7 @@ def extreme_box(name, *images, **params):
 
 
 @operation("minimum_sphere", "maximum_sphere", inputs=[("noise",), ("wide",), ("holes",)], out="same", native=True, edges=True,
-           variants=BALLS)  # fmt: skip
+           variants=[*BALLS, ALONE["sphere"]])  # fmt: skip
 def extreme_sphere(name, *images, **params):
     @active
     def run(a, radius, boundary):
@@ -156,17 +162,25 @@ def variance(a, radius, boundary):
     return np.maximum(means(wide**2) - means(wide) ** 2, 0).astype(np.float64)
 
 
-# Ours are differences of sums of squares in f64, so that is what the error is measured by; of a
-# variance of f32 pixels hardly anything is lost.
-@operation("variance_box", inputs=GAPS, edges=True, variants=BOXES, judge=Close(32),
-           scale=lambda a, **p: square(a) * (1.0 if a.dtype == np.float64 else 1e-6))  # fmt: skip
+#: Far from zero, too.
+SPREADS = [*GAPS, ("far",)]
+
+
+def lost(a, **params):
+    """What differences of sums of squares in f64 lose; of whole numbers nothing."""
+    if a.dtype.kind in "iu":
+        return 1.0
+    return square(a) * (1.0 if a.dtype == np.float64 else 2e-8)
+
+
+@operation("variance_box", inputs=SPREADS, edges=True, variants=BOXES, judge=Close(32), scale=lost)
 @active
 def variance_box(a, radius, boundary):
     return spoilt(a, radius, boundary, lambda a: variance(a, radius, boundary))
 
 
-@operation("std_box", inputs=GAPS, edges=True, variants=BOXES, judge=Close(64),
-           scale=lambda a, **p: square(a) ** 0.5 * (1e6 if a.dtype == np.float64 else 1e-2))  # fmt: skip
+@operation("std_box", inputs=SPREADS, edges=True, variants=BOXES, judge=Close(64),
+           scale=lambda a, **p: 1.0 if a.dtype.kind in "iu" else square(a) ** 0.5 * (1.6e7 if a.dtype == np.float64 else 4e-2))  # fmt: skip
 @active
 def std_box(a, radius, boundary):
     return spoilt(a, radius, boundary, lambda a: np.sqrt(variance(a, radius, boundary)))
@@ -238,7 +252,15 @@ def fft_convolve(a, kernel, boundary):
     return ndimage.convolve(a, kernel, mode=mode(boundary))
 
 
-@operation("threshold_local", inputs=[("cells",), ("noise",), ("gaps",)], out="u8", edges=True, judge=Sides(),
+def sides(a, **params):
+    """Means of whole numbers are at least a hundredth of a thousandth from what they are not; of others
+    the mean is rounded."""
+    if a.dtype.kind in "iu":
+        return 10.0
+    return square(a) ** 0.5 * (1e-7 if a.dtype == np.float64 else 1.0)
+
+
+@operation("threshold_local", inputs=[("cells",), ("noise",), ("gaps",), ("far",)], out="u8", edges=True, judge=Sides(), scale=sides,
            variants=[{"radius": 2, "offset": 0.0}, {"radius": Axes(1, 5, 3), "offset": 1.5}])  # fmt: skip
 def threshold_local(a, radius, offset, boundary):
     margin = a - mean_box(a, radius=radius, boundary=boundary) - offset

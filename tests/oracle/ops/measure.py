@@ -20,13 +20,13 @@ def projection(name, a):
     return PROJECTIONS[name](a)
 
 
-@operation("max_z", "min_z", inputs=[("noise",), ("wide",), ("holes",)], shapes=STACKS, native=True, out="same")
+@operation("max_z", "min_z", inputs=[("noise",), ("wide",), ("holes",), ("sunken",)], shapes=STACKS, native=True, out="same")
 def extreme(name, a):
     a = without_nan(a, -np.inf if name == "max_z" else np.inf)
     return a.max(0) if name == "max_z" else a.min(0)
 
 
-@operation("argmax_z", inputs=[("noise",), ("small",), ("holes",)], shapes=STACKS, native=True, out="u32")
+@operation("argmax_z", inputs=[("noise",), ("small",), ("holes",), ("sunken",)], shapes=STACKS, native=True, out="u32")
 def argmax_z(a):
     # A column of NaN and -infinity only has its largest where the first -infinity is.
     highest = without_nan(a, -np.inf) == without_nan(a, -np.inf).max(0)

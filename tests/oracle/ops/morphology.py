@@ -5,7 +5,7 @@ from scipy import ndimage
 
 from ..case import Axes, operation
 from ..edges import active, ball, mode, without_nan
-from .filters import sizes
+from .filters import ALONE, sizes
 
 #: Erosion first, or dilation first; and which way the difference goes.
 STEPS = {
@@ -25,14 +25,14 @@ def steps(name, a, boundary, **window):
 
 
 @operation("opening_box", "closing_box", "top_hat_box", "bottom_hat_box", inputs=[("noise",), ("gaps",)], out="same", native=True, edges=True,
-           variants=[{"radius": 1}, {"radius": Axes(1, 4, 2)}, {"radius": 20}])  # fmt: skip
+           variants=[{"radius": 1}, {"radius": Axes(1, 4, 2)}, {"radius": 20}, ALONE["box"]])  # fmt: skip
 def box(name, *images, **params):
     run = lambda a, radius, boundary: steps(name[:-4], a, boundary, size=sizes(radius, a.ndim))
     return active(run)(*images, **params)
 
 
 @operation("opening_sphere", "closing_sphere", "top_hat_sphere", "bottom_hat_sphere", inputs=[("noise",), ("gaps",)], out="same", native=True,
-           edges=True, variants=[{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}, {"radius": 2.5}])  # fmt: skip
+           edges=True, variants=[{"radius": 1}, {"radius": 3}, {"radius": Axes(1, 3, 2)}, {"radius": 2.5}, ALONE["sphere"]])  # fmt: skip
 def sphere(name, *images, **params):
     run = lambda a, radius, boundary: steps(name[:-7], a, boundary, footprint=ball(radius, a.ndim))
     return active(run)(*images, **params)

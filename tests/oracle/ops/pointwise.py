@@ -156,10 +156,14 @@ def histogram_threshold(name, image, bins):
 
 @operation(
     "threshold_otsu", "threshold_triangle", "threshold_li", "threshold_yen", "threshold_isodata", "threshold_mean",
-    inputs=[("cells",), ("gaps",), ("even",)], out="u8", native=True, judge=Sides(), variants=[{}, {"bins": 64}],
+    inputs=[("cells",), ("gaps",), ("even",), ("level",), ("none",)], out="u8", native=True, judge=Sides(),
+    variants=[{}, {"bins": 64}, {"bins": 3}],
     only=lambda shape, params, content: np.prod(shape) > 8,
 )  # fmt: skip
 def threshold(name, a, bins=256):
+    if np.nanmin(a) == np.nanmax(a) and not (name == "threshold_yen" and a.dtype.kind == "f"):
+        # Nothing is above, however a mean is rounded.
+        return Near(np.zeros(a.shape, np.uint8), np.full(a.shape, np.inf))
     t = histogram_threshold(name, a, bins)
     return Near((a > t).astype(np.uint8), np.abs(a - t))
 

@@ -114,16 +114,32 @@ fn extreme<T: Pixel>(
     });
 }
 
-/// The first plane with the greatest value of every column; NaN is ignored.
+/// The first plane with the greatest value of every column; NaN is ignored, and nothing else gives 0.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "a second condition that waits for the first is a branch, and no vector code"
+)]
 pub fn argmax_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, u32>) {
+    // Until a number was found, minus infinity is one.
+    let none = if T::IS_FLOAT { u32::MAX } else { 0 };
     for_pieces(out, |y, x, piece| {
         let mut best = [T::LEAST; WIDTH];
-        piece.fill(0);
+        piece.fill(none);
         for z in 0..image.dims()[0] {
             let line = &image.row(z, y)[x..x + piece.len()];
             for ((at, best), &pixel) in piece.iter_mut().zip(&mut best).zip(line) {
-                *at = if pixel > *best { z as u32 } else { *at };
+                let first = T::IS_FLOAT & (*at == none) & (pixel >= *best);
+                *at = if (pixel > *best) | first {
+                    z as u32
+                } else {
+                    *at
+                };
                 *best = best.greater(pixel);
+            }
+        }
+        if T::IS_FLOAT {
+            for at in piece {
+                *at = if *at == none { 0 } else { *at };
             }
         }
     });
@@ -177,5 +193,20 @@ mod tests {
             let most = column.iter().copied().fold(0.0, f32::max);
             assert_eq!(column.iter().position(|&v| v == most), Some(z as usize));
         }
+    }
+
+    /// NaN first and minus infinity behind it once gave plane 0.
+    #[test]
+    fn minus_infinity_behind_nan_is_the_greatest() {
+        let (nan, least) = (f32::NAN, f32::NEG_INFINITY);
+        let data = [
+            nan, nan, least, 1.0, least, nan, nan, nan, nan, nan, least, 1.0,
+        ];
+        let mut at = [9; 4];
+        argmax_z(
+            View::packed(&data, [3, 1, 4]),
+            ViewMut::packed(&mut at, [1, 1, 4]),
+        );
+        assert_eq!(at, [1, 0, 0, 0]);
     }
 }

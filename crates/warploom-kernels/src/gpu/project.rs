@@ -66,23 +66,35 @@ impl<'k> Columns<'k> {
         best
     }
 
-    /// Where the first greatest is.
+    /// Where the first greatest is. Until a number was found, minus infinity is one.
     fn places(&self) -> Values<'k> {
         let ty = Ty::of(self.dtype).expect("an element type that operations take");
         let (best, place) = (self.lanes().values(ty), self.lanes().values(Ty::U32));
         let least = fold::nothing(Combine::Max, self.dtype);
+        let [zero, none] =
+            [0.0, f64::from(u32::MAX)].map(|value| self.k.graph().number(Ty::U32, value));
         self.lanes().each(|lane| {
             best.set(lane, self.k.graph().number(ty, least));
-            place.set(lane, self.k.graph().number(Ty::U32, 0.0));
+            place.set(lane, if ty.is_float() { none } else { zero });
         });
         self.each(|z, pixel| {
             self.lanes().each(|lane| {
                 let (value, most) = (pixel(lane), best.get(lane));
-                let here = value.gt(most);
+                let here = if ty.is_float() {
+                    value.gt(most) | (value.ge(most) & place.get(lane).is(none))
+                } else {
+                    value.gt(most)
+                };
                 place.set(lane, here.select(z.cast(Ty::U32), place.get(lane)));
                 best.set(lane, most.max(value));
             });
         });
+        if ty.is_float() {
+            self.lanes().each(|lane| {
+                let found = place.get(lane);
+                place.set(lane, found.is(none).select(zero, found));
+            });
+        }
         place
     }
 

@@ -150,11 +150,10 @@ fn judge(
         let result = match (limits, bins.value) {
             // One value, or no pixel that is a number.
             (Some([low, high]), _) => {
-                let flat = matches!(method, ThresholdMethod::Otsu | ThresholdMethod::Triangle);
-                let found = if flat {
-                    low.is(high).select(low, found)
-                } else {
+                let found = if method == ThresholdMethod::Yen {
                     found
+                } else {
+                    low.is(high).select(low, found)
                 };
                 low.gt(high).select(wide(&k, f64::NAN), found)
             }

@@ -54,10 +54,14 @@ impl Lowering<'_> {
         }
     }
 
+    /// How many pixels a box has.
+    pub(super) fn box_count(&self) -> f64 {
+        self.radius().iter().map(|r| f64::from(2 * r + 1)).product()
+    }
+
     /// Sums of boxes, accumulated in `sum`, and how many pixels a box has.
     pub(super) fn box_sums(&mut self, image: ValueId, sum: DType) -> (ValueId, f64) {
-        let (radius, boundary) = (self.radius(), self.boundary());
-        let count = radius.iter().map(|r| f64::from(2 * r + 1)).product();
+        let (radius, boundary, count) = (self.radius(), self.boundary(), self.box_count());
         let sums = passes(self.flow, image, radius, Combine::Sum, boundary, sum);
         if self.flow.image(sums).dtype == sum {
             return (sums, count);
@@ -68,6 +72,9 @@ impl Lowering<'_> {
     /// The smallest or largest of each neighbourhood.
     pub(super) fn extreme(&mut self, image: ValueId, combine: Combine) -> ValueId {
         let boundary = self.boundary();
+        if self.radius() == [0; 3] {
+            return self.alone(image, combine);
+        }
         match self.footprint() {
             Footprint::Box(radius) => extreme(self.flow, image, radius, combine, boundary),
             footprint @ Footprint::Ball(_) => {
@@ -79,5 +86,23 @@ impl Lowering<'_> {
                 self.like(prim, &[image], image)
             }
         }
+    }
+
+    /// The smallest or largest of the pixel itself: NaN is ignored here as in larger windows, and then
+    /// nothing is left.
+    fn alone(&mut self, image: ValueId, combine: Combine) -> ValueId {
+        let dtype = self.flow.image(image).dtype;
+        let nothing = match combine {
+            Combine::Min => f64::INFINITY,
+            Combine::Max => f64::NEG_INFINITY,
+            Combine::Sum => return self.copy(image),
+        };
+        self.native(dtype, [image], |[a]| {
+            if a.ty().is_float() {
+                a.is_nan().select(a.graph().number(a.ty(), nothing), a)
+            } else {
+                a
+            }
+        })
     }
 }

@@ -85,6 +85,9 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
 
 /// `E(a^2) - E(a)^2` of the window in `f64`, or its root.
 fn variance(at: &mut Lowering<'_>, image: ValueId, root: bool) -> ValueId {
+    if matches!(at.flow.image(image).dtype, DType::I32 | DType::U32) {
+        return whole_variance(at, image, root);
+    }
     let squares = at.native(DType::F64, [image], |[a]| {
         let a = a.cast(Ty::F64);
         a * a
@@ -99,8 +102,43 @@ fn variance(at: &mut Lowering<'_>, image: ValueId, root: bool) -> ValueId {
         &count,
         |[sum, square], [], n| {
             let mean = sum / n[0];
-            let variance = (-mean).fma(mean, square / n[0]).max(0.0);
-            if root { variance.sqrt() } else { variance }
+            rooted((-mean).fma(mean, square / n[0]), root)
+        },
+    )
+}
+
+/// A variance, which rounding does not bring below 0, or its root.
+fn rooted(variance: Ex<'_>, root: bool) -> Ex<'_> {
+    let variance = variance.max(0.0);
+    if root { variance.sqrt() } else { variance }
+}
+
+/// `(n*sum(a^2) - sum(a)^2)/n^2` of whole numbers whose squares need more digits than `f64` has. A
+/// square is kept as a multiple of 2^32 and a rest below that; sums of those are exact, and so are
+/// products as what is rounded and what that lost: nothing is lost to an offset, however large.
+fn whole_variance(at: &mut Lowering<'_>, image: ValueId, root: bool) -> ValueId {
+    const STEP: f64 = 4_294_967_296.0;
+    let (sums, count) = at.box_sums(image, DType::F64);
+    let [high, low] = [true, false].map(|is_high| {
+        let part = at.native(DType::F64, [image], |[a]| {
+            let a = a.cast(Ty::F64);
+            let high = (a * a * (1.0 / STEP)).floor() * STEP;
+            if is_high { high } else { a.fma(a, -high) }
+        });
+        at.box_sums(part, DType::F64).0
+    });
+    let numbers = [Number::F64(count), Number::F64(1.0 / (count * count))];
+    at.terms(
+        at.real,
+        [sums, high, low],
+        [],
+        &numbers,
+        |[sum, high, low], [], n| {
+            let (squares, square) = (n[0] * high, sum * sum);
+            // What the two products were rounded by.
+            let (more, less) = (n[0].fma(high, -squares), sum.fma(sum, -square));
+            let rest = (more - less) + n[0] * low;
+            rooted(((squares - square) + rest) * n[1], root)
         },
     )
 }

@@ -12,11 +12,9 @@ pub(super) fn lower(at: &mut Lowering<'_>) -> ValueId {
         "percentile_box" => (None, at.number("q")),
         _ => at.unknown(),
     };
-    if at.radius() == [0; 3] {
-        return at.copy(image);
-    }
     match combine {
         Some(combine) => at.extreme(image, combine),
+        None if at.radius() == [0; 3] => at.copy(image),
         None => ranked(at, image, q),
     }
 }

@@ -20,6 +20,16 @@ const WINDOW: OpInfo = OpInfo {
     ..FILTER
 };
 
+/// What variances are made of, and what that costs where pixels are far from 0. A number to subtract
+/// beforehand would have to be the same for every window that shares a sum, in every tile and on
+/// every device, and without a pass over the image nobody knows a good one.
+const SPREAD: &[&str] = &[
+    "population variance, accumulated in f64, never below 0",
+    "of whole numbers nothing is lost to an offset, in windows of up to 2^21 pixels",
+    "of f32 and f64 images up to w*2^-51 of the square of the window's largest is lost, w the sum of the window's edges: where pixels are far from 0 beside their spread, subtract that first",
+    "wgpu has 46 bits of f64 and loses up to w*2^-44 of that square, of whole numbers too",
+];
+
 const GRADIENT: OpInfo = OpInfo {
     formula: "(a[i+1] - a[i-1])/2, one-sided differences at the two ends",
     notes: &[
@@ -69,7 +79,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "variance_box",
         summary: "variance of a box",
         formula: "mean of (a - window mean)^2 over the window of 2*radius+1 pixels along each axis",
-        notes: &["population variance, accumulated in f64, never below 0"],
+        notes: SPREAD,
         reference: "scipy.ndimage.generic_filter(a, numpy.var, 2*radius+1, mode=\"nearest\")",
         ..WINDOW
     },
@@ -77,7 +87,12 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "std_box",
         summary: "standard deviation of a box",
         formula: "sqrt(variance_box(a))",
-        notes: &["population standard deviation, accumulated in f64"],
+        notes: &[
+            "the population's, the root of variance_box with its rounding",
+            SPREAD[1],
+            SPREAD[2],
+            SPREAD[3],
+        ],
         reference: "scipy.ndimage.generic_filter(a, numpy.std, 2*radius+1, mode=\"nearest\")",
         ..WINDOW
     },

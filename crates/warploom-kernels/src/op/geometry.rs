@@ -221,7 +221,7 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "a at matrix*i + offset, interpolated linearly, 0 outside",
         notes: &[
             "the matrix maps positions of the result to positions of the image, axes in the order (z,) y, x",
-            "for d axes it has d*d numbers, d*(d+1) with a column of offsets, or (d+1)*(d+1) with a last row 0,..,0,1",
+            "for d axes it has d*d numbers, d*(d+1) with a column of offsets, or (d+1)*(d+1) with a last row 0,..,0,1; where `;` ends rows, they are so long",
             "a position outside the image, by however little, gives 0, as in scipy",
         ],
         own_params: &[

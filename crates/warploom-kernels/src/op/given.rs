@@ -78,6 +78,36 @@ impl GivenValue {
         }
     }
 
+    /// As rows of together at most `most` numbers: `;` ends a row in a text, and a list of lists has
+    /// a row for each. Numbers in a single list are one row.
+    pub fn rows(&self, most: usize) -> Option<Vec<Vec<f64>>> {
+        let mut rows = Vec::new();
+        self.gather_rows(most, &mut rows)?;
+        Some(rows)
+    }
+
+    /// Adds these rows, as long as there are at most `most` numbers; `None` when there are more, or
+    /// what is no number, or nothing.
+    fn gather_rows(&self, most: usize, rows: &mut Vec<Vec<f64>>) -> Option<()> {
+        let row = |value: &Self, rows: &mut Vec<Vec<f64>>| {
+            let so_far: usize = rows.iter().map(Vec::len).sum();
+            let numbers = value.numbers(most.checked_sub(so_far)?)?;
+            rows.push(numbers);
+            Some(())
+        };
+        match self {
+            Self::Text(text) => {
+                let mut parts = text.trim().trim_end_matches(';').split(';');
+                parts.try_for_each(|part| row(&Self::Text(part.to_owned()), rows))
+            }
+            Self::List(values) if values.is_empty() => None,
+            Self::List(values) if values.iter().any(|value| value.number().is_none()) => values
+                .iter()
+                .try_for_each(|value| value.gather_rows(most, rows)),
+            one => row(one, rows),
+        }
+    }
+
     /// As a word.
     pub fn text(&self) -> Option<&str> {
         match self {

@@ -5,6 +5,7 @@ use warploom_core::DType;
 use super::call::{OpCall, ValueType};
 use super::error::OpError;
 use super::info::{DTypeRule, Gives, OpInfo, Role, ScalarRule, ShapeRule, TableRule};
+use super::param::listed;
 use crate::Boundary;
 use crate::image::{Dims, ImageType};
 
@@ -253,20 +254,40 @@ pub(crate) fn affine(
 ) -> Result<([[f64; 3]; 3], [f64; 3]), OpError> {
     let image = call.image();
     let axes = usize::from(image.rank);
-    let list = call.params.numbers(name);
+    let rows = call.params.matrix(name);
     let wrong = |what: String| OpError::Matrix {
         op: call.op,
         name,
         what,
     };
-    let columns = match list.len() {
-        count if count == axes * axes => axes,
-        count if count == axes * (axes + 1) || count == (axes + 1) * (axes + 1) => axes + 1,
-        count => {
-            let [d, e] = [axes, axes + 1];
-            let [least, more, most] = [d * d, d * e, e * e];
-            let needs = format!("for {image} it needs {least}, {more} or {most}");
-            return Err(wrong(format!("has {count} numbers; {needs}")));
+    let [d, e] = [axes, axes + 1];
+    let list = rows.concat();
+    let columns = match rows {
+        // Nobody said where rows end: the count tells.
+        [_] => match list.len() {
+            count if count == d * d => d,
+            count if count == d * e || count == e * e => e,
+            count => {
+                let [least, more, most] = [d * d, d * e, e * e];
+                let needs = format!("for {image} it needs {least}, {more} or {most}");
+                return Err(wrong(format!("has {count} numbers; {needs}")));
+            }
+        },
+        _ => {
+            let columns = rows[0].len();
+            let even = rows.iter().all(|row| row.len() == columns);
+            if !even || ![(d, d), (d, e), (e, e)].contains(&(rows.len(), columns)) {
+                let found = if even {
+                    format!("is {}x{columns}", rows.len())
+                } else {
+                    let lengths: Vec<String> =
+                        rows.iter().map(|row| row.len().to_string()).collect();
+                    format!("has rows of {} numbers", lengths.join(", "))
+                };
+                let needs = format!("for {image} it has to be {d}x{d}, {d}x{e} or {e}x{e}");
+                return Err(wrong(format!("{found}; {needs}")));
+            }
+            columns
         }
     };
     let mut matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
@@ -277,9 +298,7 @@ pub(crate) fn affine(
             let mut plain = [0.0; 4];
             plain[axes] = 1.0;
             if numbers != &plain[..=axes] {
-                let text =
-                    |row: &[f64]| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
-                let (found, wanted) = (text(numbers), text(&plain[..=axes]));
+                let (found, wanted) = (listed(numbers), listed(&plain[..=axes]));
                 return Err(wrong(format!("ends with row {found}, not {wanted}")));
             }
             continue;

@@ -80,7 +80,10 @@ pub(super) static OPS: &[OpInfo] = &[
     OpInfo {
         name: "clear_border",
         summary: "remove objects that touch the edge",
-        formula: "label where no pixel of it is on the edge of an axis longer than 1, else 0",
+        formula: "label where no pixel of its piece is on the edge of an axis longer than 1, else 0",
+        notes: &[
+            "a piece is what touches of one label, along the axes or across corners (8 or 26 neighbours): another piece of the same label stays, as in scikit-image",
+        ],
         traffic: passes(2),
         reference: "skimage.segmentation.clear_border(labels)",
         ..LABEL
@@ -118,6 +121,7 @@ pub(super) static OPS: &[OpInfo] = &[
         notes: &[
             "neighbours along the axes only (4 or 6)",
             "pixels of one value are flooded in the order they were reached",
+            "markers below 0 count as none, where scikit-image floods from them, too",
             "markers are numbered up to 4294967294; the next number is taken for what the mask leaves out",
         ],
         inputs: &[

@@ -90,7 +90,10 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "divide_gaussian_background",
         summary: "divide by a smooth background",
         formula: "a / G(a, sigma)",
-        notes: &["division by zero gives infinity, and 0/0 NaN, as in IEEE 754"],
+        notes: &[
+            "division by zero gives infinity, and 0/0 NaN, as in IEEE 754",
+            "G(a) is rounded by up to 16 ulp of the largest pixel: where it is smaller than that pixel, the quotient is off by as many times more",
+        ],
         reference: "a / scipy.ndimage.gaussian_filter(a, sigma, mode=\"nearest\")",
         ..BACKGROUND
     },
@@ -119,6 +122,9 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "unsharp",
         summary: "sharpen by what a blur takes away",
         formula: "a + amount*(a - G(a, sigma))",
+        notes: &[
+            "the blur's rounding is multiplied, too: bounds are of the largest pixel times 1 + |amount|",
+        ],
         own_params: &[
             sigma("sigma"),
             preset(

@@ -145,8 +145,8 @@ pub enum ParamValue {
     DType(DType),
     /// A list.
     Numbers(Vec<f64>),
-    /// Numbers in the order they were written; rows are made when the image is known.
-    Matrix(Vec<f64>),
+    /// Rows as they were written; a single row may stand for all, cut when the image is known.
+    Matrix(Vec<Vec<f64>>),
     /// Yes or no.
     Flag(bool),
     /// A number that is computed before the operation runs: see [`OpInfo::computable`].
@@ -160,9 +160,10 @@ impl fmt::Display for ParamValue {
         match self {
             Self::Number(number) => write!(f, "{number}"),
             Self::Integer(number) => write!(f, "{number}"),
-            Self::PerAxis(list) | Self::Numbers(list) | Self::Matrix(list) => {
-                let texts: Vec<String> = list.iter().map(f64::to_string).collect();
-                f.write_str(&texts.join(","))
+            Self::PerAxis(list) | Self::Numbers(list) => f.write_str(&listed(list)),
+            Self::Matrix(rows) => {
+                let texts: Vec<String> = rows.iter().map(|row| listed(row)).collect();
+                f.write_str(&texts.join(";"))
             }
             Self::Choice(word) => f.write_str(word),
             Self::DType(dtype) => write!(f, "{dtype}"),
@@ -170,6 +171,12 @@ impl fmt::Display for ParamValue {
             Self::Computed => f.write_str("computed"),
         }
     }
+}
+
+/// Numbers with commas between them.
+pub(super) fn listed(list: &[f64]) -> String {
+    let texts: Vec<String> = list.iter().map(f64::to_string).collect();
+    texts.join(",")
 }
 
 /// The most numbers one parameter may list.
@@ -220,7 +227,12 @@ impl ParamKind {
             Self::Numbers(span, least, most) => {
                 numbers(given, *span, *least, *most).map(ParamValue::Numbers)
             }
-            Self::Matrix => numbers(given, Span::FINITE, 4, 16).map(ParamValue::Matrix),
+            Self::Matrix => {
+                let rows = given.rows(16)?;
+                let all = || rows.iter().flatten();
+                let fits = all().count() >= 4 && all().all(|number| Span::FINITE.contains(*number));
+                fits.then_some(ParamValue::Matrix(rows))
+            }
             Self::Flag => given.flag().map(ParamValue::Flag),
         }
     }
@@ -254,7 +266,7 @@ impl fmt::Display for ParamKind {
             Self::Numbers(_, 1, 2) => f.write_str("1 or 2 numbers separated by commas"),
             Self::Numbers(span, ..) => write!(f, "numbers separated by commas, {span}"),
             Self::Matrix => {
-                f.write_str("numbers row by row, separated by commas; `;` may end a row")
+                f.write_str("numbers row by row, separated by commas; `;` ends a row, if any do")
             }
             Self::Flag => f.write_str("true | false"),
         }

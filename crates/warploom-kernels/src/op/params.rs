@@ -175,15 +175,27 @@ impl Params {
         }
     }
 
-    /// A list of numbers or a matrix as written; empty when it was left out.
+    /// A list of numbers; empty when it was left out.
     ///
     /// # Panics
     /// When the parameter is of another kind.
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.value(name) {
-            Some(ParamValue::Numbers(list) | ParamValue::Matrix(list)) => list,
+            Some(ParamValue::Numbers(list)) => list,
             Some(other) => mistaken(name, "a list", other),
             None => &[],
+        }
+    }
+
+    /// The rows of a matrix as they were written: a single one where nobody said where they end.
+    ///
+    /// # Panics
+    /// When the operation has no such matrix.
+    pub fn matrix(&self, name: &str) -> &[Vec<f64>] {
+        match self.value(name) {
+            Some(ParamValue::Matrix(rows)) => rows,
+            Some(other) => mistaken(name, "a matrix", other),
+            None => lacking(name),
         }
     }
 

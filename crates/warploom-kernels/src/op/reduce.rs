@@ -107,6 +107,7 @@ pub(super) static OPS: &[OpInfo] = &[
         notes: &[
             "as in numpy, values outside low..high are not counted",
             "low = high stands for low - 0.5 to high + 0.5, as in numpy",
+            "where low or high is left out and the image's is infinite, bins have no width and the counts no meaning (numpy refuses such images): give both",
         ],
         own_params: &[
             preset(

@@ -33,12 +33,17 @@ const ON_HOST: &str = "of i32 and u32 images the threshold is found on the host,
 /// What `--fast` leaves open.
 const TIPS: &str = "with --fast, a pixel within rounding of the threshold may fall either side";
 
+/// What bins cannot be made for.
+const INFINITE: &str =
+    "with an infinite pixel no bin has a width: the mask is empty; clip infinities first";
+
 const HISTOGRAM: &[&str] = &[
     "as in scikit-image, integer images have one bin per value from their smallest to their largest",
     FAR_APART,
     ON_HOST,
     TIPS,
-    "an image of one value has nothing above it: the mask is empty",
+    INFINITE,
+    FORMULA_END,
 ];
 
 const THRESHOLD: OpInfo = OpInfo {
@@ -75,6 +80,7 @@ pub(super) static OPS: &[OpInfo] = &[
         formula: "a > t, t the fixed point of (mean above - mean below)/(log(mean above) - log(mean below)), from the mean",
         notes: &[
             "iterated until two steps differ by at most half the smallest gap between values, as in scikit-image",
+            "infinite pixels are left out of the means",
             TIPS,
             FORMULA_END,
         ],
@@ -93,6 +99,7 @@ pub(super) static OPS: &[OpInfo] = &[
             FAR_APART,
             ON_HOST,
             TIPS,
+            INFINITE,
             "an image of one value: the mask is empty, but full for f32 and f64, as in scikit-image",
         ],
         formula: "a > t, t the bin with the largest Yen criterion log((P1*(1-P1))^2 / (S1*S2))",
@@ -120,7 +127,11 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "threshold_local",
         summary: "threshold against the surroundings",
         formula: "a > mean_box(a, radius) + offset",
-        notes: &[TIPS],
+        notes: &[
+            "whole numbers are compared with all their digits, in windows of up to 2^21 pixels",
+            "f32 and f64 pixels are compared with mean_box's mean: one within its rounding, 16 ulp, may fall either side",
+            TIPS,
+        ],
         own_params: &[
             RADIUS,
             preset(

@@ -22,6 +22,7 @@ mod case;
 mod compare;
 mod custom;
 mod devices;
+mod ends;
 mod formulas;
 mod fused;
 mod holes;

@@ -196,13 +196,13 @@ impl Picture {
                 Project::Max => column.into_iter().fold(f64::NEG_INFINITY, greater),
                 Project::Min => column.into_iter().fold(f64::INFINITY, lesser),
                 Project::ArgMax => {
-                    let (mut best, mut place) = (f64::NEG_INFINITY, 0);
+                    let mut best: Option<(f64, usize)> = None;
                     for (z, value) in column.into_iter().enumerate() {
-                        if value > best {
-                            (best, place) = (value, z);
+                        if !value.is_nan() && best.is_none_or(|(most, _)| value > most) {
+                            best = Some((value, z));
                         }
                     }
-                    place as f64
+                    best.map_or(0, |(_, place)| place) as f64
                 }
                 Project::Median if column.iter().any(|v| v.is_nan()) => f64::NAN,
                 Project::Median => {

@@ -8,6 +8,7 @@
 mod plate;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use warploom::plan::Pipeline;
 use warploom::plan::pipeline::{OpUse, Step};
 use warploom::run::many::{Crew, Outcomes};
 use warploom::run::{Input, Job, News, Outcome, Settings};
-use warploom::{Options, Registry};
+use warploom::{LeaseRequest, LeaseScope, Options, Registry};
 
 /// A pipeline that is in no file.
 fn pipeline(sigma: f64) -> Pipeline {
@@ -40,9 +41,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn registry() -> Arc<Registry> {
     let registry = Registry::linked();
-    let mut options = Options::default();
-    options.cpu_only = true;
-    registry.initialize(&options).unwrap();
+    registry.initialize(&Options::cpu_only()).unwrap();
     Arc::new(registry)
 }
 
@@ -128,6 +127,53 @@ fn a_stream_of_a_pipeline_says_once_what_was_wrong() {
     assert!(outcomes.next().unwrap().is_err());
     assert!(outcomes.next().is_none());
     assert!(outcomes.finish().is_err());
+}
+
+/// Somebody was stopped while it had the ledger of leases locked: runs wait for it as they wait for a device.
+#[test]
+fn a_locked_ledger_is_waited_for_on_one_device_and_on_several() {
+    let _alone = alone();
+    let bench = Bench::new(6);
+    let leases = bench.path("leases");
+    let registry = Registry::linked();
+    let mut options = Options::cpu_only();
+    options.leases = LeaseScope::Folder(leases.clone());
+    registry.initialize(&options).unwrap();
+    let registry = Arc::new(registry);
+    drop(
+        registry
+            .lease(&LeaseRequest::new(1, 0).on(["cpu"]))
+            .unwrap(),
+    );
+    for is_several in [false, true] {
+        let ledgers = std::fs::read_dir(&leases)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let ledgers = ledgers.filter(|path| path.extension().is_some_and(|end| end == "ledger"));
+        let ledgers: Vec<File> = ledgers.map(|path| File::open(path).unwrap()).collect();
+        assert!(!ledgers.is_empty());
+        for ledger in &ledgers {
+            ledger.lock().unwrap();
+        }
+        let (bench, registry) = (&bench, &registry);
+        std::thread::scope(|scope| {
+            let run = scope.spawn(move || {
+                let settings = Settings::default();
+                if is_several {
+                    return stream(bench, registry, 1.5, settings).finish().unwrap();
+                }
+                let input = Input::find(bench.path("images").to_str().unwrap()).unwrap();
+                let job = Job::new(pipeline(1.5), bench.folder.path(), input, bench.path("one"));
+                job.run(registry, &settings).unwrap()
+            });
+            std::thread::sleep(Duration::from_secs(3));
+            assert!(!run.is_finished(), "it did not wait");
+            drop(ledgers);
+            let summary = run.join().unwrap();
+            assert_eq!(summary.tally.ok, 6);
+            assert!(summary.changes.is_empty(), "{:?}", summary.changes);
+        });
+    }
 }
 
 /// Reports that the device is sick, once it is told to.

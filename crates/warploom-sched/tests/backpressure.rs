@@ -1,4 +1,8 @@
 //! Slots that are all in use hold back whoever would write, and nobody waits inside a pool.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what is meant"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +37,7 @@ fn held(made: &Arc<AtomicU64>, words: Receiver<()>) -> (Plan, Payloads) {
             let _ = words.recv();
             let byte = turn.batch().generation.to_le_bytes()[0];
             turn.read(output, |bytes| {
-                assert!(bytes.iter().all(|own| *own == byte))
+                assert!(bytes.iter().all(|own| *own == byte));
             })
         });
     (plan(&graph, &Options::default()).unwrap(), payloads)

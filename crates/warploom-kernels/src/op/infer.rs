@@ -247,6 +247,35 @@ pub(super) fn pixels(axes: [f64; 3]) -> [u64; 3] {
     axes.map(|number| number as u64)
 }
 
+/// How long the rows of an affine map of this image are, or why they do not fit.
+fn columns(rows: &[Vec<f64>], image: &ImageType) -> Result<usize, String> {
+    let d = usize::from(image.rank);
+    let e = d + 1;
+    let fits = [(d, d), (d, e), (e, e)];
+    let columns = rows[0].len();
+    if rows.len() == 1 {
+        // Nobody said where rows end: the count tells.
+        let found = fits.iter().find(|(y, x)| y * x == columns);
+        let [least, more, most] = fits.map(|(y, x)| y * x);
+        let needs = format!("for {image} it needs {least}, {more} or {most}");
+        return found
+            .map(|(_, x)| *x)
+            .ok_or_else(|| format!("has {columns} numbers; {needs}"));
+    }
+    let needs = format!("for {image} it has to be {d}x{d}, {d}x{e} or {e}x{e}");
+    if rows.iter().any(|row| row.len() != columns) {
+        let lengths: Vec<String> = rows.iter().map(|row| row.len().to_string()).collect();
+        return Err(format!(
+            "has rows of {} numbers; {needs}",
+            lengths.join(", ")
+        ));
+    }
+    if !fits.contains(&(rows.len(), columns)) {
+        return Err(format!("is {}x{columns}; {needs}", rows.len()));
+    }
+    Ok(columns)
+}
+
 /// An affine map from positions in the result to positions in the image, in z, y, x.
 pub(crate) fn affine(
     call: &OpCall,
@@ -260,36 +289,7 @@ pub(crate) fn affine(
         name,
         what,
     };
-    let [d, e] = [axes, axes + 1];
-    let list = rows.concat();
-    let columns = match rows {
-        // Nobody said where rows end: the count tells.
-        [_] => match list.len() {
-            count if count == d * d => d,
-            count if count == d * e || count == e * e => e,
-            count => {
-                let [least, more, most] = [d * d, d * e, e * e];
-                let needs = format!("for {image} it needs {least}, {more} or {most}");
-                return Err(wrong(format!("has {count} numbers; {needs}")));
-            }
-        },
-        _ => {
-            let columns = rows[0].len();
-            let even = rows.iter().all(|row| row.len() == columns);
-            if !even || ![(d, d), (d, e), (e, e)].contains(&(rows.len(), columns)) {
-                let found = if even {
-                    format!("is {}x{columns}", rows.len())
-                } else {
-                    let lengths: Vec<String> =
-                        rows.iter().map(|row| row.len().to_string()).collect();
-                    format!("has rows of {} numbers", lengths.join(", "))
-                };
-                let needs = format!("for {image} it has to be {d}x{d}, {d}x{e} or {e}x{e}");
-                return Err(wrong(format!("{found}; {needs}")));
-            }
-            columns
-        }
-    };
+    let (list, columns) = (rows.concat(), columns(rows, &image).map_err(wrong)?);
     let mut matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     let mut offset = [0.0; 3];
     let skip = 3 - axes;

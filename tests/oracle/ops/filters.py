@@ -147,16 +147,16 @@ def square(a, **params):
 
 
 def variance(a, radius, boundary):
-    """From sums about the middle, with more digits than f64 has: what cancels is not missed."""
+    """From sums about the image's middle, with more digits than f64 has: what cancels is not missed. Each
+    window is summed by itself, so that zeros beyond the edge cost only those that see them."""
     radius = per_axis(radius, a.ndim)
-    wide = padded(a, radius, boundary).astype(np.longdouble)
-    wide = wide - wide.mean()
+    wide = padded(a, radius, boundary).astype(np.longdouble) - np.rint(a.mean())
 
     def means(image):
         for axis, r in enumerate(radius):
-            sums = np.cumsum(np.insert(image, 0, 0, axis), axis)
-            after, before = (np.moveaxis(sums, axis, 0)[part] for part in (slice(2 * r + 1, None), slice(0, -2 * r - 1)))
-            image = np.moveaxis((after - before) / (2 * r + 1), 0, axis)
+            length = image.shape[axis] - 2 * r
+            parts = (np.moveaxis(image, axis, 0)[by : by + length] for by in range(2 * r + 1))
+            image = np.moveaxis(sum(parts) / (2 * r + 1), 0, axis)
         return image
 
     return np.maximum(means(wide**2) - means(wide) ** 2, 0).astype(np.float64)

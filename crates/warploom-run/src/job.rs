@@ -293,7 +293,7 @@ impl Job {
     }
 
     /// Takes records off the list, with their results, that are to be done, and those that cannot be.
-    fn forget(&self, journal: &mut Journal, open: &[&str]) -> Result<(), RunFailure> {
+    pub(crate) fn forget(&self, journal: &mut Journal, open: &[&str]) -> Result<(), RunFailure> {
         let lacking = self.input.incomplete.iter();
         let lacking = lacking.map(|lacking| lacking.id.as_str());
         let names: Vec<&str> = open.iter().copied().chain(lacking).collect();
@@ -434,13 +434,8 @@ fn standing(
     failure.to_string()
 }
 
-/// The tasks of which the results are there already, made of the same pixels by the same work.
-#[cfg(all(feature = "fleet", target_os = "linux"))]
-pub(crate) fn done_before(course: &Course, journal: &Journal) -> Vec<usize> {
-    confirmed(course, &claimed(course, journal), &Signs::NONE)
-}
-
-/// The same, given up when a file says nothing for too long, or when the run is called off.
+/// The tasks of which the results are there already, made of the same pixels by the same work. Given up when a
+/// file says nothing for too long, or when the run is called off.
 pub(crate) fn done_in_time(
     course: Course,
     journal: &Journal,

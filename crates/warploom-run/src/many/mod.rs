@@ -26,7 +26,7 @@ use crate::course::Task;
 use crate::error::RunFailure;
 use crate::folder::RunFolder;
 use crate::gathering::RECORDINGS;
-use crate::job::{Job, done_before};
+use crate::job::{Job, done_in_time};
 use crate::journal::Journal;
 use crate::outcome::{Done, Failure, News, Outcome, Summary};
 use crate::recipe;
@@ -254,7 +254,7 @@ impl Job {
             let recorder = Arc::new(Recorder::new(begun, false, tasks.len()));
             let tasks = tasks.clone();
             let course = self.course((plan, status), tasks, &constants, settings, &recorder);
-            for number in done_before(&course, &journal) {
+            for number in done_in_time(course, &journal, settings)? {
                 outcomes[number] = Outcome::Skipped;
             }
         }
@@ -262,10 +262,7 @@ impl Job {
             .filter(|at| outcomes[*at] == Outcome::NotStarted)
             .collect();
         let names: Vec<&str> = open.iter().map(|at| tasks[*at].record.id()).collect();
-        journal.forget(&names).map_err(|error| RunFailure::Output {
-            path: self.output().to_owned(),
-            what: format!("its list of results cannot be changed: {error}"),
-        })?;
+        self.forget(&mut journal, &names)?;
         Ok(Books {
             tasks,
             journal,

@@ -196,6 +196,11 @@ impl Journal {
         }
     }
 
+    /// Waits for no disk from now on: what a power cut takes then is done again.
+    pub(crate) fn hurry(&mut self) {
+        self.durability = Durability::Never;
+    }
+
     /// Hands everything to the disk, unless that never happens.
     ///
     /// # Errors

@@ -76,6 +76,9 @@ impl Supervisor<'_> {
         let wish = self.fleet.stopper.wished();
         if wish > self.wish {
             self.wish = wish;
+            if wish == Wish::Stop {
+                self.ledger.hurry();
+            }
             self.tell(match wish {
                 Wish::Stop => Input::Stop,
                 Wish::Drain | Wish::GoOn => Input::Drain,

@@ -115,6 +115,14 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Waits for no disk from now on. One that has gigabytes of others to write takes longer for a line than
+    /// whoever asked twice to stop should have to wait.
+    pub(super) fn hurry(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.hurry();
+        }
+    }
+
     /// Writes down that a batch is about to go to a worker.
     pub(super) fn attempt(
         &mut self,

@@ -151,7 +151,8 @@ impl Faulty {
     fn look_up(&self, journal: &Path, batch: &Batch<'_>) {
         let entries = read(journal).expect("a journal");
         for (record, _) in batch.records() {
-            let earlier = (0..).find(|time| self.happens(&format!("ran-{record}-{time}"), 1));
+            let mut times = 0..=entries.len();
+            let earlier = times.find(|time| self.happens(&format!("ran-{record}-{time}"), 1));
             let attempts = entries.iter().filter(|entry| match &entry.event {
                 Event::Attempt { records, .. } => records.iter().any(|one| one == record),
                 _ => false,

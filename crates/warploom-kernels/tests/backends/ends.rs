@@ -119,8 +119,8 @@ fn nothing_is_above_the_threshold_of_one_value() {
     let whole = case(
         "threshold_mean",
         plane(DType::U32, 101, 97),
-        &[4_294_967_291_u32; 101 * 97],
-        &[0.0; 101 * 97],
+        &vec![4_294_967_291_u32; 101 * 97],
+        &vec![0.0; 101 * 97],
     );
     agree(cases.chain([whole]));
 }

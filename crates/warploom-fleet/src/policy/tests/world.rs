@@ -13,6 +13,10 @@ use crate::record::Reason;
 pub(super) const SERVICE: Duration = Duration::from_millis(10);
 
 /// What goes wrong.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "faults are there or not, in any combination"
+)]
 #[derive(Clone, Debug)]
 pub(super) struct Faults {
     pub(super) seed: u64,

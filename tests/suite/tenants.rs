@@ -8,7 +8,9 @@ use warploom::sched::{
     Budget, DeviceTurn, Options as Wishes, Payloads, Plan, Resource, ResourceId, RunError,
     RunOptions, Stage, StageGraph, StageId, Tenant, Tenants, Threads, plan,
 };
-use warploom::{CheckedDevice, Options, Queue as _, QueueClass, QueueDesc, Slice, Space, registry};
+use warploom::{
+    CheckedDevice, Options, Queue as _, QueueClass, QueueDesc, Registry, Slice, Space, registry,
+};
 
 /// Long enough to copy that the device is busy, and not the host.
 const BYTES: u64 = 8 << 20;
@@ -151,11 +153,13 @@ fn budgets(device: &CheckedDevice) {
 
 #[test]
 fn tenants_have_their_bytes_and_budgets_on_every_device() {
-    let status = registry().setup(&Options::default()).unwrap();
+    // Devices of its own: others in this process, who share theirs, allocate meanwhile.
+    let own = Registry::linked();
+    let status = own.initialize(&Options::default()).unwrap();
     let cards = status.survey.devices.iter();
     let mut seen = Vec::new();
     for face in cards.flat_map(|card| &card.faces) {
-        let device = registry().open(face.id).unwrap();
+        let device = own.open(face.id).unwrap();
         budgets(&device);
         // Everybody's bytes are looked at there. Whether weights tell is asked of the processor below; other
         // devices here are software on the same cores, and what each gets is shown and not held to anything.

@@ -242,6 +242,9 @@ const RUN_EXAMPLES: &str = "\
 Exit codes: 0 every record is ok, 3 some records failed or were not started, 2 refused before anything
 ran, 130 interrupted (Ctrl-C), 1 anything else.
 
+Environment: WARPLOOM_CPU_ONLY=1, WARPLOOM_BACKENDS=cpu,opencl, WARPLOOM_LOG=debug, and
+WARPLOOM_LEASES=FOLDER, in which runs agree on devices that do not share /tmp.
+
 Examples:
   warploom run nuclei.toml -i cells.tif -o results
   warploom run nuclei.toml -i 'plate/{well}_{site}.tif' -o results --resume
@@ -308,7 +311,7 @@ pub(crate) struct Top {
     /// Look again after so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub(crate) every: u64,
-    /// The directory in which processes agree on leases, if not the usual one.
+    /// The directory in which processes agree on leases, if not that of `WARPLOOM_LEASES` or the usual one.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) leases: Option<PathBuf>,
 }

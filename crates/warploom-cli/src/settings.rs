@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use warploom::{BackendId, Bytes, CapacityPolicy, MemoryNeed, Options};
+use warploom::{
+    BackendId, Bytes, CapacityPolicy, LeaseScope, MemoryNeed, Options, default_ledger_dir,
+};
 
 use crate::args;
 use crate::report::Problem;
@@ -17,6 +19,8 @@ pub(crate) struct Environment {
     pub(crate) log: Option<String>,
     /// Where this user's programs keep what they can find out again.
     pub(crate) cache: Option<PathBuf>,
+    /// Where processes agree on leases, if not where all of this machine do.
+    leases: Option<PathBuf>,
 }
 
 impl Environment {
@@ -33,13 +37,36 @@ impl Environment {
             None => false,
             Some(text) => switch("WARPLOOM_CPU_ONLY", &text)?,
         };
+        let leases = lookup("WARPLOOM_LEASES").filter(|text| !text.is_empty());
+        let leases = leases.map(PathBuf::from);
+        if let Some(path) = leases.as_ref().filter(|path| !path.is_absolute()) {
+            return Err(Problem::usage(
+                format!(
+                    "WARPLOOM_LEASES is `{}`, which is no absolute path",
+                    path.display()
+                ),
+                "write the whole path of a folder: processes that look for it in other places would not \
+                 know of each other",
+            ));
+        }
         let backends = lookup("WARPLOOM_BACKENDS").filter(|text| !text.trim().is_empty());
         Ok(Self {
             cpu_only,
             backends: backends.map(|text| text.split(',').map(|b| b.trim().to_owned()).collect()),
             log: lookup("WARPLOOM_LOG").filter(|text| !text.is_empty()),
             cache: cache(lookup),
+            leases,
         })
+    }
+
+    /// The directory in which processes agree on leases.
+    pub(crate) fn leases(&self) -> PathBuf {
+        self.leases.clone().unwrap_or_else(default_ledger_dir)
+    }
+
+    fn lease_scope(&self) -> LeaseScope {
+        let folder = self.leases.clone();
+        folder.map_or(LeaseScope::Machine, LeaseScope::Folder)
     }
 }
 
@@ -90,6 +117,7 @@ pub(crate) fn options(args: &args::Detect, environment: &Environment) -> Result<
         .transpose()?;
     options.capacity = capacity(args)?;
     options.probe_deadline = Duration::from_millis(args.deadline);
+    options.leases = environment.lease_scope();
     Ok(options)
 }
 
@@ -97,6 +125,7 @@ pub(crate) fn options(args: &args::Detect, environment: &Environment) -> Result<
 pub(crate) fn backends(environment: &Environment) -> Result<Options, Problem> {
     let mut options = Options::default();
     options.cpu_only = environment.cpu_only;
+    options.leases = environment.lease_scope();
     let named = environment.backends.as_ref();
     options.backends = named
         .map(|names| names.iter().map(|name| backend(name)).collect())
@@ -160,6 +189,21 @@ mod tests {
     fn a_switch_that_is_neither_is_refused() {
         let problem = environment("WARPLOOM_CPU_ONLY", "maybe").unwrap_err();
         assert!(problem.to_string().contains("WARPLOOM_CPU_ONLY is `maybe`"));
+    }
+
+    #[test]
+    fn leases_are_where_everybody_looks_or_where_the_variable_says() {
+        let machine = environment("HOME", "/h").unwrap();
+        assert_eq!(machine.leases(), default_ledger_dir());
+        assert_eq!(machine.lease_scope(), LeaseScope::Machine);
+        let path = if cfg!(windows) { "C:\\l" } else { "/l" };
+        let own = environment("WARPLOOM_LEASES", path).unwrap();
+        assert_eq!(own.leases(), PathBuf::from(path));
+        assert_eq!(own.lease_scope(), LeaseScope::Folder(path.into()));
+        assert_eq!(backends(&own).unwrap().leases, own.lease_scope());
+        let problem = environment("WARPLOOM_LEASES", "here").unwrap_err();
+        let told = problem.to_string();
+        assert!(told.contains("WARPLOOM_LEASES is `here`, which is no absolute path"));
     }
 
     #[test]

@@ -10,10 +10,10 @@ mod plate;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use plate::processes::{children, is_alive, signal, stand_still, status, wait_for, wait_within};
+use plate::processes::{children, is_alive, signal, status, wait_for, wait_within};
 use plate::{Bench, npy};
 use serde_json::Value;
 
@@ -426,67 +426,4 @@ fn strip(line: &str) -> String {
         text.push_str(part.split_once('m').map_or("", |(_, rest)| rest));
     }
     text
-}
-
-/// How many pipelines the processor is good for at once.
-fn places() -> usize {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-    let told = command.args(["detect", "--json"]).output().unwrap();
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    let places = told["capacity"]["max_pipelines"]["cpu"].as_u64().unwrap();
-    usize::try_from(places).unwrap()
-}
-
-#[test]
-fn two_runs_at_once_share_a_device_by_the_ledger() {
-    let bench = Bench::new(150);
-    assert_eq!(bench.run(&["-o", "one", "-q"]).0, 0);
-    let places = places();
-    let start = |output: &str, workers: usize| {
-        let workers = workers.to_string();
-        let mut command = bench.command(&["--devices", "cpu:0", "--workers-per-device", &workers]);
-        command.args(["-o", output, "--batch", "1", "-q"]);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().unwrap()
-    };
-    // The first leaves a place if there are two; the second wants all there is, and more.
-    let first = start("first", places.saturating_sub(1).max(1));
-    wait_for("a worker of the first", || !children(first.id()).is_empty());
-    if places > 1 {
-        // It cannot be over before the second has begun.
-        stand_still(first.id(), None);
-    }
-    let second = start("second", places + 2);
-    let mut is_held = places > 1;
-    let mut runs = [first, second];
-    let (mut most, mut both) = (0, false);
-    wait_for("the end of both", || {
-        let counts = [0, 1].map(|run: usize| children(runs[run].id()).len());
-        most = most.max(counts[0] + counts[1]);
-        both |= counts[0] > 0 && counts[1] > 0;
-        if both && is_held {
-            is_held = false;
-            assert!(signal("-CONT", runs[0].id()));
-        }
-        let ended = |run: &mut std::process::Child| run.try_wait().unwrap().is_some();
-        let [first, second] = &mut runs;
-        let first = ended(first);
-        ended(second) && first
-    });
-    for run in runs {
-        let output = run.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{told}");
-    }
-    if places > 1 {
-        assert!(both, "they did not run at the same time");
-    } else {
-        eprintln!("one after the other: the processor has one place");
-    }
-    assert!(
-        most <= places,
-        "{most} workers at once, and room for {places}"
-    );
-    let whole = bench.results("one");
-    assert!(bench.results("first") == whole && bench.results("second") == whole);
 }

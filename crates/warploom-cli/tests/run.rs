@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-use plate::processes::{children, signal, stand_still, wait_for, wait_within};
+use plate::processes::{Stopped, children, signal, stand_still, wait_for, wait_within};
 use plate::{Bench, PIPELINE};
 
 #[test]
@@ -168,7 +168,7 @@ fn said(leases: &Path, args: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
     command
         .env("WARPLOOM_CPU_ONLY", "1")
-        .env("TMPDIR", leases)
+        .env("WARPLOOM_LEASES", leases)
         .args(args);
     let told = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
@@ -183,7 +183,7 @@ fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
     let leases = tempfile::tempdir().unwrap();
     let start = |args: &[&str]| {
         let mut command = bench.command(args);
-        command.env("TMPDIR", leases.path());
+        command.env("WARPLOOM_LEASES", leases.path());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         Stopped(command.spawn().unwrap())
     };
@@ -203,7 +203,7 @@ fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
     wait_for("all places to be taken", || {
         held("held").len().to_string() == places
     });
-    stand_still(first.0.id(), Some(leases.path()));
+    stand_still(first.0.id(), leases.path());
     for how in ["--device", "--devices"] {
         let mut second = start(&["-o", "second", how, "cpu:0"]);
         let pid = second.0.id();
@@ -224,19 +224,6 @@ fn a_run_that_waits_for_a_device_is_called_off_like_any_other() {
     }
     assert!(signal("-CONT", first.0.id()));
     assert_eq!(first.0.wait().unwrap().code(), Some(0));
-}
-
-/// A process that may stand still, and is not left behind by a test that fails.
-#[cfg(target_os = "linux")]
-struct Stopped(std::process::Child);
-
-#[cfg(target_os = "linux")]
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        // It has ended already where the test went well.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[cfg(unix)]

@@ -40,16 +40,27 @@ pub(crate) fn signal(name: &str, pid: u32) -> bool {
     sent.unwrap().status.success()
 }
 
+/// A process that may stand still, and is not left behind by a test that fails.
+pub(crate) struct Stopped(pub(crate) Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Stops a process where it does not keep others from the ledger of leases, which would be refused after a
-/// second. `leases` is the folder for temporary files, if it is not the usual one.
-pub(crate) fn stand_still(pid: u32, leases: Option<&Path>) {
+/// second. `leases` is its folder.
+pub(crate) fn stand_still(pid: u32, leases: &Path) {
     for _ in 0..20 {
         assert!(signal("-STOP", pid));
         let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
         command
             .args(["top", "--json"])
             .env("WARPLOOM_CPU_ONLY", "1");
-        command.envs(leases.map(|folder| ("TMPDIR", folder)));
+        command.env("WARPLOOM_LEASES", leases);
         if command.output().unwrap().status.success() {
             return;
         }

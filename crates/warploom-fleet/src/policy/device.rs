@@ -154,7 +154,11 @@ impl Policy {
             if let Some(slot) = free {
                 self.devices[device].standing = Standing::Probing;
                 let since = self.now;
-                self.slots[slot].reset(Phase::Starting { since, probe: true });
+                self.slots[slot].reset(Phase::Starting {
+                    since,
+                    probe: true,
+                    held: false,
+                });
                 actions.push(Action::Spawn { slot, probe: true });
             } else {
                 // Its workers are still at what they had.

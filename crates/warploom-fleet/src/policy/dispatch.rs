@@ -19,6 +19,7 @@ impl Policy {
     /// for good.
     pub(super) fn hand_out(&mut self, actions: &mut Vec<Action>) {
         if self.wants_workers() {
+            self.relieve();
             // In turns, so that nobody takes a second batch before everybody had a first.
             for round in 0..self.rules.credits.max(1) {
                 for slot in 0..self.slots.len() {
@@ -33,6 +34,24 @@ impl Policy {
             self.start(actions);
         }
         self.retire(actions);
+    }
+
+    /// Where a worker has done its own part, the parts of those that still wait for their turn on a device are for
+    /// anybody. Two runs that each have a place, and wait for the other's for the rest of their parts, would wait for
+    /// ever.
+    fn relieve(&mut self) {
+        let idle = |slot: usize| {
+            let state = &self.slots[slot];
+            let can_work = state.is_up() && self.devices[state.device].is_fit();
+            can_work && state.flights.is_empty() && !self.stock.has_work_for(slot)
+        };
+        if (0..self.slots.len()).any(idle) {
+            for slot in 0..self.slots.len() {
+                if self.slots[slot].is_held() {
+                    self.stock.share_out(slot);
+                }
+            }
+        }
     }
 
     fn feed(&mut self, slot: usize, actions: &mut Vec<Action>) {
@@ -151,6 +170,7 @@ impl Policy {
             self.slots[slot].reset(Phase::Starting {
                 since,
                 probe: false,
+                held: false,
             });
             there += 1;
             actions.push(Action::Spawn { slot, probe: false });

@@ -31,9 +31,10 @@ impl Policy {
     pub(super) fn held(&mut self, slot: usize) {
         let now = self.now;
         if let Some(state) = self.slots.get_mut(slot)
-            && let Phase::Starting { since, .. } = &mut state.phase
+            && let Phase::Starting { since, held, .. } = &mut state.phase
         {
             *since = now;
+            *held = true;
         }
     }
 

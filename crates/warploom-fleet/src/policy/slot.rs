@@ -12,8 +12,12 @@ use crate::journal::Cause;
 pub(super) enum Phase {
     /// There is none. One may be started from then on.
     Empty { from: Moment },
-    /// It has been started.
-    Starting { since: Moment, probe: bool },
+    /// It has been started, or will be when its turn on the device has come, for which it was seen to wait.
+    Starting {
+        since: Moment,
+        probe: bool,
+        held: bool,
+    },
     /// It works, or could.
     Up,
     /// It was asked to end when it had nothing to do.
@@ -75,6 +79,11 @@ impl Slot {
 
     pub(super) fn is_up(&self) -> bool {
         self.phase == Phase::Up
+    }
+
+    /// Does its process wait for others to make room on the device?
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Starting { held: true, .. })
     }
 
     pub(super) fn is_lost(&self) -> bool {

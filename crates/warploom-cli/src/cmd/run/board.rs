@@ -37,12 +37,13 @@ impl Posting {
         title: &str,
         pipeline: &str,
         total: u64,
+        leases: &Path,
         metrics: Option<&Path>,
     ) -> Result<Self, Problem> {
         let notice = Notice::new(title, pipeline, total);
         let metrics = metrics.map(|path| MetricsFile::new(path, &notice));
         let metrics = metrics.transpose()?;
-        let pin = Board::default().pin(&notice).ok();
+        let pin = Board::beside_leases(leases).pin(&notice).ok();
         Ok(Self {
             state: Mutex::new(State {
                 notice,

@@ -110,7 +110,8 @@ fn work(
     let papers = Papers::new(args)?;
     let title = asked.output.display().to_string();
     let total = job.input().records.len() as u64;
-    let posting = Posting::new(&title, job.name(), total, args.metrics.as_deref())?;
+    let (leases, metrics) = (environment.leases(), args.metrics.as_deref());
+    let posting = Posting::new(&title, job.name(), total, &leases, metrics)?;
     let posting = Arc::new(posting);
     let (bar, board) = (Arc::clone(&progress), Arc::clone(&posting));
     settings.listener = Arc::new(move |news| {

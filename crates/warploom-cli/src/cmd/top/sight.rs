@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warploom::watch::Machine;
 use warploom::watch::board::Board;
-use warploom::{LeaseScope, Options, Registry, Status, default_ledger_dir};
+use warploom::{LeaseScope, Options, Registry, Status};
 
 use crate::args;
 use crate::report::Problem;
@@ -21,7 +21,7 @@ pub(super) struct Sight {
 impl Sight {
     pub(super) fn open(args: &args::Top, environment: &Environment) -> Result<Self, Problem> {
         let mut options = settings::backends(environment)?;
-        let folder = args.leases.clone().unwrap_or_else(default_ledger_dir);
+        let folder = args.leases.clone().unwrap_or_else(|| environment.leases());
         let board = Board::beside_leases(&folder);
         options.leases = LeaseScope::Folder(folder);
         let registry = Registry::linked();

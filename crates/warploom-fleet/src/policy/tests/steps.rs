@@ -108,3 +108,42 @@ fn what_was_under_way_when_coordinators_died_is_done_last_and_alone() {
     assert_eq!(batches.last(), Some(&vec![1]));
     assert_eq!(batches.concat().len(), 9);
 }
+
+/// Two runs with fixed parts and a place each, where each waits for the other's place with the rest: whoever is done
+/// with its own part does that of the one that waits.
+#[rstest]
+fn a_part_whose_turn_never_comes_is_done_by_others(
+    #[values(Schedule::Balanced, Schedule::Ceil)] schedule: Schedule,
+    #[values(0, 1, 2)] held: usize,
+) {
+    let rules = Rules {
+        schedule,
+        ..rules()
+    };
+    let faults = Faults {
+        held: vec![(held, None)],
+        ..Faults::default()
+    };
+    let mut world = World::new(1000, &devices(&["m", "n", "o"], 1), rules, faults);
+    world.run();
+    assert_eq!((world.ok(), world.failed()), (1000, 0));
+    assert!(world.runs.iter().all(|&runs| runs == 1));
+    assert_eq!(world.per_slot[held], 0);
+}
+
+/// As long as the others have parts of their own to do, nobody's part is touched.
+#[test]
+fn a_part_whose_turn_comes_in_time_stays_with_its_slot() {
+    let rules = Rules {
+        schedule: Schedule::Balanced,
+        ..rules()
+    };
+    let faults = Faults {
+        held: vec![(1, Some(500))],
+        ..Faults::default()
+    };
+    let mut world = World::new(200, &devices(&["m"], 2), rules, faults);
+    world.run();
+    assert_eq!(world.ok(), 200);
+    assert_eq!(world.per_slot, [100, 100]);
+}

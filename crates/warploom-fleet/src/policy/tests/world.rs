@@ -38,6 +38,8 @@ pub(super) struct Faults {
     pub(super) undead: Vec<usize>,
     pub(super) ignores_term: bool,
     pub(super) cannot_start: bool,
+    /// Slots whose turn on the device comes late, if ever: in milliseconds.
+    pub(super) held: Vec<(usize, Option<u64>)>,
     /// Do workers begin whatever they get at once, and end it in any order?
     pub(super) overlap: bool,
     /// With that: do they work through them one after another all the same?
@@ -62,6 +64,7 @@ impl Default for Faults {
             undead: Vec::new(),
             ignores_term: false,
             cannot_start: false,
+            held: Vec::new(),
             overlap: false,
             in_turn: false,
             kills: 0.0,
@@ -305,7 +308,16 @@ impl World {
         } else {
             Input::Ready { slot }
         };
-        self.later(slot, 10, news);
+        let held = self.faults.held.iter().find(|(held, _)| *held == slot);
+        match held.copied() {
+            None => self.later(slot, 10, news),
+            Some((_, turn)) => {
+                self.later(slot, 10, Input::Held { slot });
+                if let Some(turn) = turn {
+                    self.later(slot, turn, news);
+                }
+            }
+        }
     }
 
     fn dispatch(&mut self, slot: usize, batch: BatchId, records: Vec<u64>) {

@@ -218,6 +218,10 @@ impl World {
     }
 
     fn hear(&mut self, slot: usize, input: Input) {
+        if matches!(input, Input::Held { .. }) {
+            // Who waits for its turn is heard of as long as it does.
+            self.later(slot, 1000, Input::Held { slot });
+        }
         let goes_on = match &input {
             Input::Gone { .. } => {
                 self.workers[slot].alive = false;

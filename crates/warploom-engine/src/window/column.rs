@@ -8,7 +8,7 @@ use fearless_simd::prelude::*;
 
 use super::super::Pixel;
 use super::super::block::{Rows, RowsMut};
-use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store, vectors};
+use super::super::lanes::{Lane, Simd, Vector, greater, lesser, load, store};
 use super::Fold;
 
 /// How values are gathered.
@@ -118,22 +118,12 @@ fn strip<S: Simd, T: Lane, G: Gather, const C: usize>(
     let last = first + dst.starts.len() - 1;
     // Row p of the input is position first - radius + p of the axis; block b starts at position
     // b * window - radius.
-    let row = |at: usize| -> [Vector<S, T>; C] {
-        let start = src.starts[at] + x;
-        vectors(|c| load(simd, src.data, start + c * lanes))
-    };
-    let begin = |values: [Vector<S, T>; C]| values.map(|value| G::begin(simd, value));
-    let add = |mut sum: [Vector<S, T>; C], more: [Vector<S, T>; C]| {
-        for c in 0..C {
-            sum[c] = G::add(sum[c], more[c]);
-        }
-        sum
-    };
+    let row = |at: usize| vectors_at::<S, T, C>(simd, src.data, src.starts[at] + x);
     let mut block = first / window;
     if first.is_multiple_of(window) {
-        let mut whole = begin(row(0));
+        let mut whole = begin::<S, G, _, C>(simd, row(0));
         for at in 1..window {
-            whole = add(whole, row(at));
+            add::<S, G, _, C>(&mut whole, row(at));
         }
         put(&whole, dst.data, dst.starts[0] + x, lanes);
     }
@@ -143,31 +133,64 @@ fn strip<S: Simd, T: Lane, G: Gather, const C: usize>(
         let from = first.saturating_sub(start).max(1);
         let to = (window - 1).min(last - start);
         if from <= to {
-            let mut end = begin(row(start + window - 1 - first));
+            let mut end = begin::<S, G, _, C>(simd, row(start + window - 1 - first));
             put(&end, ends, (window - 1) * C * lanes, lanes);
             for k in (from..window - 1).rev() {
-                end = add(end, row(start + k - first));
+                add::<S, G, _, C>(&mut end, row(start + k - first));
                 put(&end, ends, k * C * lanes, lanes);
             }
         }
         let next = start + window;
         let stop = if next <= last { window } else { to };
         if from <= stop {
-            let mut beginning = begin(row(next - first));
+            let mut beginning = begin::<S, G, _, C>(simd, row(next - first));
             for k in 1..=stop {
                 if k > 1 {
-                    beginning = add(beginning, row(next + k - 1 - first));
+                    add::<S, G, _, C>(&mut beginning, row(next + k - 1 - first));
                 }
                 if k == window {
                     put(&beginning, dst.data, dst.starts[next - first] + x, lanes);
                 } else if k >= from {
-                    let end: [Vector<S, T>; C] = vectors(|c| load(simd, ends, (k * C + c) * lanes));
-                    let whole = add(end, beginning);
+                    let mut whole = vectors_at::<S, T, C>(simd, ends, k * C * lanes);
+                    add::<S, G, _, C>(&mut whole, beginning);
                     put(&whole, dst.data, dst.starts[start + k - first] + x, lanes);
                 }
             }
         }
         block += 1;
+    }
+}
+
+/// Vectors side by side. Neither this nor what follows are closures, because those are compiled by themselves where
+/// they are long, without the vector instructions of their surroundings.
+#[inline(always)]
+fn vectors_at<S: Simd, T: Lane, const C: usize>(
+    simd: S,
+    data: &[T],
+    at: usize,
+) -> [Vector<S, T>; C] {
+    let mut all = [load(simd, data, at); C];
+    for c in 1..C {
+        all[c] = load(simd, data, at + c * Vector::<S, T>::LEN);
+    }
+    all
+}
+
+#[inline(always)]
+fn begin<S: Simd, G: Gather, V: SimdBase<S>, const C: usize>(simd: S, mut values: [V; C]) -> [V; C]
+where
+    V::Element: Lane,
+{
+    for c in 0..C {
+        values[c] = G::begin(simd, values[c]);
+    }
+    values
+}
+
+#[inline(always)]
+fn add<S: Simd, G: Gather, V: SimdBase<S>, const C: usize>(so_far: &mut [V; C], more: [V; C]) {
+    for c in 0..C {
+        so_far[c] = G::add(so_far[c], more[c]);
     }
 }
 

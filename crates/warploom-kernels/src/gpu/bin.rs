@@ -9,6 +9,9 @@ use super::lanes::{Lanes, Run, items, runs};
 use super::launch::{Args, Plan};
 use super::tuning::Tuning;
 
+/// Pixels of a tile that are read one after the other.
+const FEW: u32 = 16;
+
 pub(super) fn plan(
     flow: &Flow,
     node: &Node,
@@ -28,16 +31,44 @@ pub(super) fn plan(
     let factors = ["fz", "fy", "fx"].map(|name| k.scalar(name, Ty::I32));
     // Pixels at a distance that the compiler knows are read in vectors.
     let known = (tuning.is_processor() && factor[2] <= 4).then_some(factor[2]);
+    // Of few of them nothing has to be kept until the next row.
+    let few = tuning.is_processor() && factor.iter().product::<u32>() <= FEW;
+    let nothing = k.graph().number(ty, fold::nothing(combine, from.dtype()));
+    let count = factors[0] * factors[1] * factors[2];
+    let put = |run: Run<'_>, lane: Ex<'_>, value: Ex<'_>| {
+        let value = match tile {
+            Tile::Mean => value / count.cast(Ty::F64),
+            Tile::Sum | Tile::Max => value,
+        };
+        let at = [run.z, run.y, run.first + lane];
+        k.put(dst, at, value.saturate(to.dtype()));
+    };
     let body = |run: Run<'_>, lanes: Lanes<'_>| {
-        let running = lanes.values(ty);
-        let nothing = k.graph().number(ty, fold::nothing(combine, from.dtype()));
-        lanes.each(|lane| running.set(lane, nothing));
         let zero = k.graph().int(0);
         let corner: [Ex<'_>; 3] = [
             k.let_(run.z * factors[0]),
             k.let_(run.y * factors[1]),
             k.let_(run.first * factors[2]),
         ];
+        if few {
+            let [fz, fy, fx] = factor.map(u32::cast_signed);
+            let rows = (0..fz).flat_map(|dz| (0..fy).map(move |dy| (dz, dy)));
+            let rows = rows.map(|(dz, dy)| [corner[0] + dz, corner[1] + dy, corner[2]]);
+            let rows: Vec<Ex<'_>> = rows.map(|at| k.let_(k.index(src, at))).collect();
+            lanes.each(|lane| {
+                let mut all = nothing;
+                for &row in &rows {
+                    for dx in 0..fx {
+                        let value = k.load(src.buf, row + lane * fx + dx).cast(ty);
+                        all = k.let_(fold::add(combine, all, value));
+                    }
+                }
+                put(run, lane, all);
+            });
+            return;
+        }
+        let running = lanes.values(ty);
+        lanes.each(|lane| running.set(lane, nothing));
         k.for_(zero, factors[0], |dz| {
             k.for_(zero, factors[1], |dy| {
                 let place = [corner[0] + dz, corner[1] + dy, corner[2]];
@@ -60,16 +91,7 @@ pub(super) fn plan(
                 });
             });
         });
-        let count = factors[0] * factors[1] * factors[2];
-        lanes.each(|lane| {
-            let value = running.get(lane);
-            let value = match tile {
-                Tile::Mean => value / count.cast(Ty::F64),
-                Tile::Sum | Tile::Max => value,
-            };
-            let at = [run.z, run.y, run.first + lane];
-            k.put(dst, at, value.saturate(to.dtype()));
-        });
+        lanes.each(|lane| put(run, lane, running.get(lane)));
     };
     runs(&k, tuning.run, dims, |run| {
         run.both_ways(&k, |lanes| body(run, lanes));

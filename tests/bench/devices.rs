@@ -30,7 +30,7 @@ use warploom::{
 use bare::{Bare, scale};
 
 /// Rounds of each side.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 27;
 
 /// Elements of a tiny frame.
 const FRAME: u32 = 64 * 64;

@@ -328,6 +328,17 @@ fn every_device_that_fails_on_order_loses_no_record() {
         (output.status.code(), answer, told)
     };
     let first = ["--devices", "cuda:0"];
+    // If nothing is said, a card has two workers, whose leases fit side by side.
+    let mut command = bench.command(&[&first[..], &["-o", "two", "-q"]].concat());
+    let two = command.env_remove("WARPLOOM_CPU_ONLY").output().unwrap();
+    assert_eq!(two.status.code(), Some(0), "{two:?}");
+    let (code, answer) = status(&bench.path("two"));
+    assert_eq!(
+        (code, answer["devices"][0]["workers"].as_u64()),
+        (0, Some(2)),
+        "{answer}"
+    );
+    assert!(bench.results("two") == whole);
     // The first card of the machine dies again and again, in the middle of batches that overlap.
     let both = ["--devices", "cuda:0,cuda:1"];
     let (code, answer, _) = run("lost", &both, ("WARPLOOM_EMU_LOSE", "0@40"));

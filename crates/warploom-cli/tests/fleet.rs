@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plate::processes::{children, is_alive, signal, status, wait_for, wait_within};
-use plate::{Bench, npy};
+use plate::{Bench, Files, npy};
 use serde_json::Value;
 
 const CREW: [&str; 4] = ["--devices", "cpu:0", "--workers-per-device", "2"];
@@ -292,20 +292,9 @@ fn full(times: u32) -> String {
 /// Devices that are emulated fail as they are told to, which workers inherit.
 #[test]
 fn every_device_that_fails_on_order_loses_no_record() {
-    let faces = faces();
-    check(&faces);
-    if !faces.iter().any(|face| face == "cuda:1") || !is_emulated() {
-        let mut variables = std::env::vars();
-        let is_wanted =
-            variables.any(|(name, value)| name == "WARPLOOM_TEST_FACES" && value.contains("cuda="));
-        assert!(!is_wanted, "there are no two emulated CUDA devices");
-        eprintln!("not tried: there are no two emulated CUDA devices");
+    let Some((bench, whole)) = on_emulated_cards(60) else {
         return;
-    }
-    let bench = Bench::new(60);
-    fs::write(bench.path("spots.toml"), EXACT).unwrap();
-    assert_eq!(bench.run(&["-o", "one", "-q", "--device", "cpu:0"]).0, 0);
-    let whole = bench.results("one");
+    };
     let run = |output: &str, more: &[&str], order: (&str, &str)| {
         let mut command = bench.command(&["-o", output]);
         command
@@ -328,17 +317,6 @@ fn every_device_that_fails_on_order_loses_no_record() {
         (output.status.code(), answer, told)
     };
     let first = ["--devices", "cuda:0"];
-    // If nothing is said, a card has two workers, whose leases fit side by side.
-    let mut command = bench.command(&[&first[..], &["-o", "two", "-q"]].concat());
-    let two = command.env_remove("WARPLOOM_CPU_ONLY").output().unwrap();
-    assert_eq!(two.status.code(), Some(0), "{two:?}");
-    let (code, answer) = status(&bench.path("two"));
-    assert_eq!(
-        (code, answer["devices"][0]["workers"].as_u64()),
-        (0, Some(2)),
-        "{answer}"
-    );
-    assert!(bench.results("two") == whole);
     // The first card of the machine dies again and again, in the middle of batches that overlap.
     let both = ["--devices", "cuda:0,cuda:1"];
     let (code, answer, _) = run("lost", &both, ("WARPLOOM_EMU_LOSE", "0@40"));
@@ -421,6 +399,40 @@ fn room(answer: &Value) -> Option<u32> {
         words.split(' ').next()?.parse().ok()
     });
     words.next()
+}
+
+/// Images and what becomes of them on the processor; nothing where there are no two emulated CUDA devices.
+fn on_emulated_cards(images: u32) -> Option<(Bench, Files)> {
+    let faces = faces();
+    check(&faces);
+    if !faces.iter().any(|face| face == "cuda:1") || !is_emulated() {
+        let mut variables = std::env::vars();
+        let is_wanted =
+            variables.any(|(name, value)| name == "WARPLOOM_TEST_FACES" && value.contains("cuda="));
+        assert!(!is_wanted, "there are no two emulated CUDA devices");
+        eprintln!("not tried: there are no two emulated CUDA devices");
+        return None;
+    }
+    let bench = Bench::new(images);
+    fs::write(bench.path("spots.toml"), EXACT).unwrap();
+    assert_eq!(bench.run(&["-o", "one", "-q", "--device", "cpu:0"]).0, 0);
+    let whole = bench.results("one");
+    Some((bench, whole))
+}
+
+/// Their leases fit side by side.
+#[test]
+fn a_card_has_two_workers_if_nothing_is_said() {
+    let Some((bench, whole)) = on_emulated_cards(30) else {
+        return;
+    };
+    let mut command = bench.command(&["--devices", "cuda:0", "-o", "two", "-q"]);
+    let two = command.env_remove("WARPLOOM_CPU_ONLY").output().unwrap();
+    assert_eq!(two.status.code(), Some(0), "{two:?}");
+    let (code, answer) = status(&bench.path("two"));
+    let workers = answer["devices"][0]["workers"].as_u64();
+    assert_eq!((code, workers), (0, Some(2)), "{answer}");
+    assert!(bench.results("two") == whole);
 }
 
 fn is_emulated() -> bool {

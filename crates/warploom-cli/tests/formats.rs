@@ -6,14 +6,13 @@
 
 mod plate;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use warploom::io::Source;
 
-use plate::{Bench, PIPELINE};
+use plate::kills::Kills;
+use plate::{Bench, Files, PIPELINE};
 
 /// The usual pipeline with other endings, and a picture.
 fn bench(images: u32) -> Bench {
@@ -39,9 +38,6 @@ fn pixels(path: &Path) -> Vec<u8> {
     let mut source = Source::open(path).unwrap();
     source.read().unwrap().bytes().to_vec()
 }
-
-/// The files of each image, whatever is in them.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn tally(bench: &Bench, args: &[&str]) -> (u64, u64) {
     let (code, answer) = bench.told(args);
@@ -98,61 +94,32 @@ fn an_image_that_lacks_a_chunk_is_done_again() {
 }
 
 /// Everything that has its name is all there.
-fn only_whole_ones(bench: &Bench, output: &str, whole: &Files) {
-    let found = bench.results(output);
-    for (path, bytes) in &found {
+fn only_whole_ones(found: &Files, whole: &Files) {
+    for (path, bytes) in found {
         assert!(whole.get(path) == Some(bytes), "{}", path.display());
         let mut parts = path.ancestors();
         let Some(image) = parts.find(|part| part.ends_with("spots.zarr")) else {
             continue;
         };
         let files = |all: &Files| all.keys().filter(|path| path.starts_with(image)).count();
-        assert_eq!(files(&found), files(whole), "{}", image.display());
+        assert_eq!(files(found), files(whole), "{}", image.display());
     }
 }
 
 #[test]
 fn a_run_that_writes_folders_and_tables_is_killed_and_resumed_to_the_same_files() {
     let bench = bench(24);
-    let began = Instant::now();
-    assert_eq!(bench.run(&["-o", "whole", "-q"]).0, 0);
-    let took = began.elapsed();
-    let whole = bench.results("whole");
-    let mut state = 54_321_u64;
-    let (mut kills, mut rounds, mut amid) = (0, 0, 0);
-    while kills < 20 || amid < 3 {
-        assert!(rounds < 200, "{kills} kills, {amid} of them amid results");
+    let mut kills = Kills::new(&bench, 54_321);
+    let mut rounds = 0;
+    while kills.count < 20 || kills.amid < 3 {
+        assert!(rounds < 200, "{} kills, {} amid", kills.count, kills.amid);
         rounds += 1;
         let output = format!("out{}", rounds % 4);
         // Every other time results are there already, and are replaced.
         let is_again = rounds % 2 == 0 && bench.path(&output).exists();
-        let how: &[&str] = if is_again { &[] } else { &["--resume"] };
-        let mut args = [&["-o", &output, "-q"], how].concat();
-        loop {
-            let mut child = bench.start(&args);
-            args = vec!["-o", &output, "-q", "--resume"];
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let share = f64::from(u32::try_from(state >> 40).unwrap()) / f64::from(1 << 24);
-            let end = Instant::now() + took.mul_f64(share);
-            let mut done = None;
-            while done.is_none() && Instant::now() < end {
-                done = child.try_wait().unwrap();
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if let Some(status) = done {
-                assert!(status.success());
-                break;
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            kills += 1;
-            let found = bench.results(&output).len();
-            amid += usize::from(found > 0 && found < whole.len());
-            only_whole_ones(&bench, &output, &whole);
-        }
-        assert!(bench.results(&output) == whole, "round {rounds}");
+        let first: &[&str] = if is_again { &[] } else { &["--resume"] };
+        kills.until_done(&bench, &output, first, only_whole_ones);
     }
-    eprintln!("{kills} kills in {rounds} rounds, {amid} amid results");
+    let (count, amid) = (kills.count, kills.amid);
+    eprintln!("{count} kills in {rounds} rounds, {amid} amid results");
 }

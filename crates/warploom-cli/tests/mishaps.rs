@@ -303,45 +303,19 @@ fn a_full_disk_fails_the_records_that_do_not_fit() {
 /// Another device would hang there, too.
 #[test]
 fn a_file_that_hangs_ends_the_run_and_no_device_is_blamed() {
-    let bench = Bench::new(0);
-    let pipeline = r#"
-        name = "top"
-        foreach = "plane"
-        [[step]]
-        name = "top"
-        op = "maximum_box"
-        radius = 1
-        [[output]]
-        of = "top"
-        write = "{record}-{channel}.npy"
-    "#;
-    fs::write(bench.path("top.toml"), pipeline).unwrap();
-    // Files of several channels are looked at before the run only here and there.
-    let name = |site: u32, channel: &str| bench.path(&format!("images/{site:02}_{channel}.npy"));
-    for site in 0..14 {
-        for channel in ["a", "b"] {
-            npy(&name(site, channel), "<u2", "64, 48", &[7_u16; 64 * 48]);
-        }
-    }
-    fs::remove_file(name(7, "b")).unwrap();
-    let made = Command::new("mkfifo").arg(name(7, "b")).status().unwrap();
-    assert!(made.success());
-    let output = Command::new(env!("CARGO_BIN_EXE_warploom"))
-        .env("WARPLOOM_CPU_ONLY", "1")
-        .current_dir(bench.folder.path())
-        .args(["run", "top.toml", "-i", "images/{site}_{channel}.npy"])
-        .args([
-            "-o",
-            "out",
-            "--patience",
-            "2",
-            "--batch",
-            "1",
-            "--json",
-            "-q",
-        ])
-        .output()
-        .unwrap();
+    let bench = Bench::of_channels();
+    Bench::hangs(&bench.channel(7, "b"));
+    let how = [
+        "-o",
+        "out",
+        "--patience",
+        "2",
+        "--batch",
+        "1",
+        "--json",
+        "-q",
+    ];
+    let output = bench.command_of_channels(&how).output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     assert_eq!(output.status.code(), Some(3), "{answer}");

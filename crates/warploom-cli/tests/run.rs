@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use plate::kills::Kills;
 #[cfg(target_os = "linux")]
 use plate::processes::{Stopped, children, signal, stand_still, wait_for, wait_within};
 use plate::{Bench, PIPELINE};
@@ -104,48 +105,19 @@ fn what_is_done_is_left_out_and_what_changed_is_not() {
 #[test]
 fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
     let bench = Bench::new(24);
-    let began = Instant::now();
-    assert_eq!(bench.run(&["-o", "whole", "-q"]).0, 0);
-    let took = began.elapsed();
-    let whole = bench.results("whole");
-    let mut state = 12_345_u64;
-    let (mut kills, mut rounds, mut amid) = (0, 0, 0);
+    let mut kills = Kills::new(&bench, 12_345);
+    let mut rounds = 0;
     // Moments before the first result and after the last show little.
-    while kills < 50 || amid < 10 {
-        assert!(rounds < 500, "{kills} kills, {amid} of them amid results");
+    while kills.count < 50 || kills.amid < 10 {
+        assert!(rounds < 500, "{} kills, {} amid", kills.count, kills.amid);
         rounds += 1;
         let output = format!("out{rounds}");
-        loop {
-            let mut child = bench.start(&["-o", &output, "--resume", "-q"]);
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let share = f64::from(u32::try_from(state >> 40).unwrap()) / f64::from(1 << 24);
-            let end = Instant::now() + took.mul_f64(share);
-            let mut done = None;
-            while done.is_none() && Instant::now() < end {
-                done = child.try_wait().unwrap();
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if let Some(status) = done {
-                assert!(status.success());
-                break;
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            kills += 1;
+        kills.until_done(&bench, &output, &["--resume"], |found, whole| {
             // Whatever has its name is whole.
-            let found = bench.results(&output);
-            amid += usize::from(!found.is_empty() && found.len() < whole.len());
             for (path, bytes) in found {
-                assert!(
-                    whole[&path] == bytes,
-                    "{} after kill {kills}",
-                    path.display()
-                );
+                assert!(whole.get(path) == Some(bytes), "{}", path.display());
             }
-        }
-        assert!(bench.results(&output) == whole, "round {rounds}");
+        });
         // Nothing half written is left beside it.
         let mut folders = vec![bench.path(&output)];
         while let Some(folder) = folders.pop() {
@@ -159,7 +131,8 @@ fn a_run_killed_at_any_moment_is_resumed_to_the_same_files() {
             }
         }
     }
-    eprintln!("{kills} kills in {rounds} rounds, {amid} amid results");
+    let (count, amid) = (kills.count, kills.amid);
+    eprintln!("{count} kills in {rounds} rounds, {amid} amid results");
 }
 
 /// What a command says as JSON, of a machine whose leases are in a folder of their own.

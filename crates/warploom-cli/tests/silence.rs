@@ -9,7 +9,7 @@
 mod plate;
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use plate::Bench;
@@ -18,9 +18,7 @@ use plate::processes::{signal, wait_within};
 /// Seven images, one of which is a pipe.
 fn bench() -> Bench {
     let bench = Bench::new(7);
-    fs::remove_file(bench.input(3)).unwrap();
-    let made = Command::new("mkfifo").arg(bench.input(3)).status();
-    assert!(made.unwrap().success());
+    Bench::hangs(&bench.input(3));
     bench
 }
 
@@ -77,42 +75,16 @@ fn an_interrupt_ends_a_run_that_waits_for_a_file() {
 /// What was done is looked at, too, where it is to be left out.
 #[test]
 fn a_file_that_no_longer_answers_is_given_up_when_a_run_is_resumed() {
-    let bench = Bench::new(0);
-    let pipeline = r#"
-        name = "top"
-        foreach = "plane"
-        [[step]]
-        name = "top"
-        op = "maximum_box"
-        radius = 1
-        [[output]]
-        of = "top"
-        write = "{record}-{channel}.npy"
-    "#;
-    fs::write(bench.path("spots.toml"), pipeline).unwrap();
-    // Only some files of records of several are looked at when records are searched for.
-    let name = |site: u32, channel: &str| bench.path(&format!("images/{site:02}_{channel}.npy"));
-    for site in 0..14 {
-        for channel in ["a", "b"] {
-            plate::npy(&name(site, channel), "<u2", "64, 48", &[7_u16; 64 * 48]);
-        }
-    }
+    let bench = Bench::of_channels();
     let run = |how: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-        command
-            .env("WARPLOOM_CPU_ONLY", "1")
-            .current_dir(bench.folder.path());
-        command.args(["run", "spots.toml", "-i", "images/{site}_{channel}.npy"]);
-        let output = command.args(["-o", "out", "-q"]).args(how).output();
-        let output = output.unwrap();
+        let mut command = bench.command_of_channels(&["-o", "out", "-q"]);
+        let output = command.args(how).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         (output.status.code().unwrap(), stderr)
     };
     assert_eq!(run(&[]).0, 0);
     let whole = bench.results("out");
-    fs::remove_file(name(7, "b")).unwrap();
-    let made = Command::new("mkfifo").arg(name(7, "b")).status();
-    assert!(made.unwrap().success());
+    Bench::hangs(&bench.channel(7, "b"));
     let (code, stderr) = run(&["--resume", "--patience", "1"]);
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("07_a.npy said nothing for 1."), "{stderr}");

@@ -1,6 +1,7 @@
 //! A folder with a pipeline and images in it, for tests that run the command.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod kills;
 pub(crate) mod processes;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,22 @@ of = "measured"
 write = "{record}/measured.csv"
 "#;
 
+/// A pipeline for images in which each plane is a record of its own file.
+const PLANES: &str = r#"
+name = "top"
+foreach = "plane"
+[[step]]
+name = "top"
+op = "maximum_box"
+radius = 1
+[[output]]
+of = "top"
+write = "{record}-{channel}.npy"
+"#;
+
+/// Files by their paths, and what is in them.
+pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
+
 /// A folder with a pipeline and images in it.
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
@@ -50,6 +67,41 @@ impl Bench {
             bench.image(number, number);
         }
         bench
+    }
+
+    /// Fourteen records of two channels each, whose files are looked at before a run only here and there.
+    pub(crate) fn of_channels() -> Self {
+        let bench = Self::new(0);
+        fs::write(bench.path("spots.toml"), PLANES).unwrap();
+        for site in 0..14 {
+            for channel in ["a", "b"] {
+                let path = bench.channel(site, channel);
+                npy(&path, "<u2", "64, 48", &[7_u16; 64 * 48]);
+            }
+        }
+        bench
+    }
+
+    pub(crate) fn channel(&self, site: u32, channel: &str) -> PathBuf {
+        self.path(&format!("images/{site:02}_{channel}.npy"))
+    }
+
+    /// A run over images of several channels.
+    pub(crate) fn command_of_channels(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        command
+            .env("WARPLOOM_CPU_ONLY", "1")
+            .current_dir(self.folder.path())
+            .args(["run", "spots.toml", "-i", "images/{site}_{channel}.npy"])
+            .args(args);
+        command
+    }
+
+    /// Puts a pipe that nobody writes to in place of a file: whoever opens it hangs.
+    pub(crate) fn hangs(path: &Path) {
+        fs::remove_file(path).unwrap();
+        let made = Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -112,7 +164,7 @@ impl Bench {
     }
 
     /// Every file of the results that has its name, and so has the folder it is in; our own list apart.
-    pub(crate) fn results(&self, output: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub(crate) fn results(&self, output: &str) -> Files {
         let root = self.path(output);
         let mut found = BTreeMap::new();
         let mut folders = vec![root.clone()];

@@ -21,6 +21,10 @@ pub(super) struct Memory {
     /// Where lines start in the block, from the line of the least z and y on; then whatever the
     /// work puts there.
     pub(super) starts: Vec<usize>,
+    /// Rows between phases, those that are being written, and what machine code needs.
+    pub(super) rows: Vec<Block>,
+    pub(super) written: Vec<Block>,
+    pub(super) native: Vec<f32>,
 }
 
 thread_local! {

@@ -9,6 +9,7 @@ mod lines;
 mod median;
 mod naive;
 mod network;
+mod phases;
 mod rank;
 mod sum;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use count::Counts;
 use extreme::Runs;
 use median::Square;
 use network::Network;
+use rank::Ranks;
 use warploom_core::DType;
 use warploom_flow::Boundary;
 use warploom_flow::flow::{Combine, Footprint, Prim};
@@ -75,7 +77,7 @@ enum Work {
     Sum,
     Extreme { runs: Runs, greatest: bool },
     Median { square: Square, rank: usize },
-    Rank { network: Network, rank: usize },
+    Rank { ranks: Ranks, rank: usize },
     Count { counts: Counts, rank: usize },
     Partition { rank: usize },
 }
@@ -120,7 +122,11 @@ impl Around {
                     },
                     None if lined.places.len() > NETWORK => Work::Partition { rank },
                     None => Work::Rank {
-                        network: Network::new(&lined.places, lines, rx, rank),
+                        ranks: Ranks::new(
+                            Network::new(&lined.places, lines, rx, rank),
+                            lines,
+                            dtype,
+                        ),
                         rank,
                     },
                 };
@@ -179,8 +185,8 @@ impl Around {
                 }
                 (source, target) => unfit(source.dtype(), target.dtype()),
             },
-            Work::Rank { network, rank } => to_same!(source, target, a, out => {
-                rank::run(level, a, &self.lined, network, *rank, boundary, out);
+            Work::Rank { ranks, rank } => to_same!(source, target, a, out => {
+                ranks.run(level, a, &self.lined, *rank, boundary, out);
             }),
         }
     }

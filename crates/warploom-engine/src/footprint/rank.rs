@@ -1,17 +1,31 @@
 //! Ranks by networks of comparisons, over rows of vectors.
 
-use fearless_simd::prelude::*;
+use std::sync::Arc;
 
+use fearless_simd::prelude::*;
+use warploom_core::DType;
+use warploom_flow::Boundary;
+use warploom_native::Routine;
+
+use super::super::block::Block;
 use super::super::lanes::{Lane, Level, Simd, Vector, dispatch, load, store};
 use super::super::share::Band;
+use super::super::tape::native_width;
 use super::super::{Pixel, View, ViewMut};
 use super::lines::{Layout, Memory};
 use super::network::{Network, Step};
+use super::phases::{Phase, Phases};
 use super::{Lined, naive};
-use warploom_flow::Boundary;
 
 /// Rows of the network and lines together should stay in the first cache.
 const CACHE: usize = 28 << 10;
+
+/// The same of rows between phases, which are read and written far less: the second cache will do, and what a phase
+/// costs beside its columns is shared by more of them.
+const PHASES: usize = 96 << 10;
+
+/// Rows that a phase reads or writes.
+const MOST: usize = 48;
 
 /// An element type whose ranks are found by comparing keys.
 pub(super) trait Ranked: Pixel {
@@ -72,23 +86,143 @@ impl Ranked for f32 {
     }
 }
 
-/// The element of the network's rank in each neighbourhood.
-pub(super) fn run<T: Ranked>(
-    level: Level,
-    image: View<'_, T>,
-    lined: &Lined,
-    network: &Network,
-    rank: usize,
-    boundary: Boundary,
-    out: ViewMut<'_, T>,
-) {
-    let dims = image.dims();
-    let layout = Layout::new::<T::Order>(dims, lined.reach, boundary, 1, network.slots, CACHE);
-    layout.for_bands(out, |mut band, memory| {
-        if !aside(image, lined, rank, boundary, &mut band) {
-            dispatch!(level, simd => rows(simd, &layout, image, network, band, memory));
+/// The ways to find a rank by comparisons.
+#[derive(Clone, Debug)]
+pub(super) struct Ranks {
+    network: Network,
+    /// The same as machine code, for elements that it is made for.
+    phases: Option<Arc<Phases>>,
+}
+
+impl Ranks {
+    /// For images of a type.
+    pub(super) fn new(network: Network, lines: usize, dtype: DType) -> Self {
+        let phases = Phases::new(&network, lines, dtype).map(Arc::new);
+        Self { network, phases }
+    }
+
+    /// The element of the network's rank in each neighbourhood.
+    pub(super) fn run<T: Ranked>(
+        &self,
+        level: Level,
+        image: View<'_, T>,
+        lined: &Lined,
+        rank: usize,
+        boundary: Boundary,
+        out: ViewMut<'_, T>,
+    ) {
+        let layout = |rows: usize, cache: usize| {
+            Layout::new::<T::Order>(image.dims(), lined.reach, boundary, 1, rows, cache)
+        };
+        if let Some(phases) = &self.phases
+            && let Some(width) = native_width(level)
+            && let Some(routines) = phases.routines(width)
+        {
+            let layout = layout(phases.rows, PHASES);
+            layout.for_bands(out, |mut band, memory| {
+                if !aside(image, lined, rank, boundary, &mut band) {
+                    dispatch!(level, _simd => {
+                        in_phases(&layout, image, phases, routines, band, memory);
+                    });
+                }
+            });
+            return;
         }
-    });
+        let layout = layout(self.network.slots, CACHE);
+        layout.for_bands(out, |mut band, memory| {
+            if !aside(image, lined, rank, boundary, &mut band) {
+                dispatch!(level, simd => rows(simd, &layout, image, &self.network, band, memory));
+            }
+        });
+    }
+}
+
+/// Rows of pixels, by machine code. What is around it is compiled for the same instructions.
+#[inline(always)]
+fn in_phases<T: Ranked>(
+    layout: &Layout,
+    image: View<'_, T>,
+    phases: &Phases,
+    routines: &[Routine],
+    mut band: Band<'_, T>,
+    memory: &mut Memory,
+) {
+    let (ny, lines) = (layout.dims[1], layout.lines());
+    // All of a phase is made for as many columns as any of it: what lies behind the others' last columns is read and
+    // written, and never used.
+    memory
+        .block
+        .reserve::<T::Order>((lines + 2) * layout.stride);
+    memory.starts.clear();
+    memory.starts.resize(lines, 0);
+    if memory.rows.len() < phases.rows {
+        memory.rows.resize_with(phases.rows, Block::default);
+    }
+    for row in &mut memory.rows[..phases.rows] {
+        row.reserve::<T::Order>(2 * layout.stride);
+    }
+    let words = routines.iter().map(Routine::memory).max().unwrap_or(0);
+    memory.native.resize(words.max(memory.native.len()), 0.0);
+    for routine in routines {
+        routine.start(&mut memory.native);
+    }
+    let read = |pixel: Option<T>| pixel.unwrap_or(T::ZERO).into_order();
+    for xs in layout.tiles() {
+        for row in band.rows() {
+            let (z, y) = (row / ny, row % ny);
+            let all = row == band.rows().start || y == 0;
+            let made = |_: &mut [T::Order]| {};
+            layout.advance(image, [z, y], &xs, all, memory, read, made);
+            for (phase, routine) in phases.list.iter().zip(routines) {
+                run_phase::<T::Order>(phase, routine, lines, xs.len(), memory);
+            }
+            let (result, first) = phases.result;
+            let from = &memory.rows[result - lines].as_slice::<T::Order>()[first..][..xs.len()];
+            for (to, &key) in band.row(row)[xs.clone()].iter_mut().zip(from) {
+                *to = T::from_order(key);
+            }
+        }
+    }
+}
+
+fn run_phase<K: Lane>(
+    phase: &Phase,
+    routine: &Routine,
+    lines: usize,
+    width: usize,
+    memory: &mut Memory,
+) {
+    let Memory {
+        block,
+        starts,
+        rows,
+        written,
+        native,
+    } = memory;
+    let count = (width + phase.extra).next_multiple_of(routine.lanes());
+    // What is written is taken out meanwhile: no phase reads where it writes.
+    written.clear();
+    let writes = phase.writes.iter();
+    written.extend(writes.map(|(row, _)| std::mem::take(&mut rows[row - lines])));
+    let data = block.as_slice::<K>();
+    let mut ins: [&[u8]; MOST] = [&[]; MOST];
+    for (to, &(row, column)) in ins.iter_mut().zip(&phase.reads) {
+        let from = match row.checked_sub(lines) {
+            None => &data[starts[row] + column..],
+            Some(row) => &rows[row].as_slice::<K>()[column..],
+        };
+        *to = bytemuck::cast_slice(&from[..count]);
+    }
+    let mut outs: [&mut [u8]; MOST] = std::array::from_fn(|_| &mut [][..]);
+    let targets = written.iter_mut().zip(&phase.writes);
+    for (to, (block, (_, column))) in outs.iter_mut().zip(targets) {
+        *to = bytemuck::cast_slice_mut(&mut block.as_mut_slice::<K>()[*column..][..count]);
+    }
+    let (ins, outs) = (&ins[..phase.reads.len()], &mut outs[..phase.writes.len()]);
+    routine.run(native, ins, outs, 0, count);
+    for (block, (row, _)) in written.drain(..).zip(&phase.writes) {
+        rows[row - lines] = block;
+    }
 }
 
 /// Makes a band pixel by pixel if it needs that; answers whether it did.

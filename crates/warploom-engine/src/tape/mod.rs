@@ -30,6 +30,7 @@ use super::lanes::{Level, dispatch};
 use bytes::Bytes;
 use ins::Ins;
 use native::Native;
+pub(crate) use native::width as native_width;
 use warploom_flow::Boundary;
 use warploom_flow::expr::{Dag, Datum, Node, datum};
 

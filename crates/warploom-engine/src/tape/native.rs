@@ -34,7 +34,7 @@ pub(super) struct Native {
 }
 
 /// The vectors of an instruction set that routines are made for.
-fn width(level: Level) -> Option<Width> {
+pub(crate) fn width(level: Level) -> Option<Width> {
     #[cfg(target_arch = "x86_64")]
     match level {
         Level::Avx512(_) => return Some(Width::Bits512),

@@ -170,8 +170,8 @@ fn vectors_at<S: Simd, T: Lane, const C: usize>(
     at: usize,
 ) -> [Vector<S, T>; C] {
     let mut all = [load(simd, data, at); C];
-    for c in 1..C {
-        all[c] = load(simd, data, at + c * Vector::<S, T>::LEN);
+    for (c, vector) in all.iter_mut().enumerate().skip(1) {
+        *vector = load(simd, data, at + c * Vector::<S, T>::LEN);
     }
     all
 }
@@ -181,8 +181,8 @@ fn begin<S: Simd, G: Gather, V: SimdBase<S>, const C: usize>(simd: S, mut values
 where
     V::Element: Lane,
 {
-    for c in 0..C {
-        values[c] = G::begin(simd, values[c]);
+    for value in &mut values {
+        *value = G::begin(simd, *value);
     }
     values
 }

@@ -420,21 +420,6 @@ fn on_emulated_cards(images: u32) -> Option<(Bench, Files)> {
     Some((bench, whole))
 }
 
-/// Their leases fit side by side.
-#[test]
-fn a_card_has_two_workers_if_nothing_is_said() {
-    let Some((bench, whole)) = on_emulated_cards(30) else {
-        return;
-    };
-    let mut command = bench.command(&["--devices", "cuda:0", "-o", "two", "-q"]);
-    let two = command.env_remove("WARPLOOM_CPU_ONLY").output().unwrap();
-    assert_eq!(two.status.code(), Some(0), "{two:?}");
-    let (code, answer) = status(&bench.path("two"));
-    let workers = answer["devices"][0]["workers"].as_u64();
-    assert_eq!((code, workers), (0, Some(2)), "{answer}");
-    assert!(bench.results("two") == whole);
-}
-
 fn is_emulated() -> bool {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
     let told = command.args(["detect", "--json"]).output().unwrap();

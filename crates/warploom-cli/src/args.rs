@@ -354,7 +354,7 @@ pub(crate) struct Explain {
 #[derive(ClapArgs, Debug)]
 #[command(
     after_help = "Environment: WARPLOOM_CPU_ONLY=1, WARPLOOM_BACKENDS=cpu,opencl, \
-                        WARPLOOM_LOG=debug. A flag wins over its variable."
+                        WARPLOOM_LEASES=FOLDER, WARPLOOM_LOG=debug. A flag wins over its variable."
 )]
 pub(crate) struct Detect {
     /// Print JSON instead of a table.

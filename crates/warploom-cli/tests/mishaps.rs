@@ -15,7 +15,7 @@ use serde_json::Value;
 use warploom::io::{Header, Sync, write_image};
 use warploom::{DType, Shape};
 
-use plate::{Bench, npy};
+use plate::{Bench, PLANES, npy};
 
 fn outcome<'a>(answer: &'a Value, record: &str) -> &'a Value {
     let records = answer["records"].as_array().unwrap();
@@ -208,18 +208,7 @@ fn a_record_that_fails_now_does_not_look_as_if_it_were_done() {
 #[test]
 fn a_record_that_lacks_a_part_now_does_not_look_as_if_it_were_done() {
     let bench = Bench::new(0);
-    let pipeline = r#"
-        name = "top"
-        foreach = "plane"
-        [[step]]
-        name = "top"
-        op = "maximum_box"
-        radius = 1
-        [[output]]
-        of = "top"
-        write = "{record}-{channel}.npy"
-    "#;
-    fs::write(bench.path("spots.toml"), pipeline).unwrap();
+    fs::write(bench.path("spots.toml"), PLANES).unwrap();
     for name in ["a_1", "a_2", "b_1", "b_2"] {
         let path = bench.path(&format!("images/{name}.npy"));
         npy(&path, "<u2", "64, 48", &[7_u16; 64 * 48]);

@@ -35,8 +35,8 @@ of = "measured"
 write = "{record}/measured.csv"
 "#;
 
-/// A pipeline for images in which each plane is a record of its own file.
-const PLANES: &str = r#"
+/// A pipeline that works on every plane by itself, and writes each to a file of its own.
+pub(crate) const PLANES: &str = r#"
 name = "top"
 foreach = "plane"
 [[step]]

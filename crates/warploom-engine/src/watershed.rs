@@ -1,88 +1,134 @@
 //! Flooding from markers, in the order of `skimage.segmentation.watershed`.
 
+mod heap;
+
+use std::fmt::Debug;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+use super::pages::Pages;
 use super::share::{fit, for_rows};
 use super::{Pixel, View, ViewMut};
+use heap::Heap;
 
-/// A pixel that waits to be flooded from.
-#[derive(Clone, Copy)]
-struct Waiting {
-    /// The level it is flooded at, as a key.
-    level: u64,
-    /// When it was found; markers were all found at 0.
-    age: u32,
-    place: u32,
+/// What a heap sorts by.
+trait Order: Copy + Ord + Debug {
+    /// No item has it.
+    const GREATEST: Self;
 }
 
-impl Waiting {
-    #[inline(always)]
-    fn before(self, other: Self) -> bool {
-        (self.level, self.age) < (other.level, other.age)
-    }
+impl Order for u64 {
+    const GREATEST: Self = Self::MAX;
 }
 
-/// A binary heap. Markers of one level are equal, and which of them comes first depends on how the
-/// heap is built; this one exchanges parents and children exactly as the reference's does.
-#[derive(Default)]
-struct Heap {
-    items: Vec<Waiting>,
+impl Order for u128 {
+    const GREATEST: Self = Self::MAX;
 }
 
-impl Heap {
-    fn push(&mut self, new: Waiting) {
-        let mut at = self.items.len();
-        self.items.push(new);
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if !new.before(self.items[parent]) {
-                break;
+/// Levels as unsigned numbers; with the time a pixel was found at they make one number to sort by.
+trait Depth: Copy + Ord + Pod + Send + Sync {
+    type Key: Order;
+
+    fn new(key: u64) -> Self;
+
+    fn label(label: u32) -> Self;
+
+    fn as_label(self) -> u32;
+
+    /// Markers were all found at 0.
+    fn found(self, age: u32) -> Self::Key;
+
+    fn of(key: Self::Key) -> Self;
+}
+
+macro_rules! depths {
+    ($($level:ty as $key:ty;)*) => {$(
+        impl Depth for $level {
+            type Key = $key;
+
+            #[inline(always)]
+            fn new(key: u64) -> Self {
+                key as Self
             }
-            self.items[at] = self.items[parent];
-            at = parent;
+
+            #[inline(always)]
+            fn label(label: u32) -> Self {
+                label as Self
+            }
+
+            #[inline(always)]
+            fn as_label(self) -> u32 {
+                self as u32
+            }
+
+            #[inline(always)]
+            fn found(self, age: u32) -> $key {
+                <$key>::from(self) << 32 | <$key>::from(age)
+            }
+
+            #[inline(always)]
+            fn of(key: $key) -> Self {
+                (key >> 32) as Self
+            }
         }
-        self.items[at] = new;
-    }
-
-    fn pop(&mut self) -> Option<Waiting> {
-        let last = self.items.pop()?;
-        let Some(&first) = self.items.first() else {
-            return Some(last);
-        };
-        let mut at = 0;
-        loop {
-            let left = 2 * at + 1;
-            if left >= self.items.len() {
-                break;
-            }
-            // The left child when it is less, then the right one when it is still less.
-            let mut least = last;
-            let mut next = at;
-            if self.items[left].before(least) {
-                (least, next) = (self.items[left], left);
-            }
-            if let Some(&right) = self.items.get(left + 1)
-                && right.before(least)
-            {
-                (least, next) = (right, left + 1);
-            }
-            if next == at {
-                break;
-            }
-            self.items[at] = least;
-            at = next;
-        }
-        self.items[at] = last;
-        Some(first)
-    }
+    )*};
+}
+depths! {
+    u32 as u64;
+    u64 as u128;
 }
 
 /// Bytes allocated: a padded copy of labels and levels, and the heap at its largest.
 pub fn scratch_bytes(dims: [usize; 3]) -> usize {
-    let padded: usize = dims.iter().map(|n| n + 2).product();
-    padded * (size_of::<u32>() + size_of::<u64>() + size_of::<Waiting>())
+    let padded = Padded::new(dims);
+    let heap = size_of::<u128>() + size_of::<u32>();
+    padded.count() * (2 * size_of::<u64>() + 2 * heap)
 }
 
 /// What a pixel of the padded copy outside image and mask has for a label.
 const CLOSED: u32 = u32::MAX;
+
+/// An image with a pixel around it, so that each pixel has all its neighbours. A plane has none above
+/// and below.
+#[derive(Clone, Copy)]
+struct Padded {
+    dims: [usize; 3],
+    /// Planes ahead of the first.
+    ahead: usize,
+}
+
+impl Padded {
+    fn new(dims: [usize; 3]) -> Self {
+        let ahead = usize::from(dims[0] > 1);
+        Self { dims, ahead }
+    }
+
+    fn row(self) -> usize {
+        self.dims[2] + 2
+    }
+
+    fn plane(self) -> usize {
+        self.row() * (self.dims[1] + 2)
+    }
+
+    fn count(self) -> usize {
+        self.plane() * (self.dims[0] + 2 * self.ahead)
+    }
+
+    /// The place of a row's first pixel.
+    fn start(self, z: usize, y: usize) -> usize {
+        (z + self.ahead) * self.plane() + (y + 1) * self.row() + 1
+    }
+
+    /// The z and y of a row of the copy, unless it is all outside.
+    fn row_of(self, row: usize) -> Option<[usize; 2]> {
+        let [nz, ny, _] = self.dims;
+        let z = (row / (ny + 2)).checked_sub(self.ahead)?;
+        let y = (row % (ny + 2)).checked_sub(1)?;
+        (z < nz && y < ny).then_some([z, y])
+    }
+}
 
 /// Floods `image` from `markers` (not 0), from low to high, over pixels that share a side; each
 /// pixel takes the label that reaches it first. Pixels outside the mask, and those never reached,
@@ -95,67 +141,90 @@ pub fn watershed<T: Pixel>(
     mask: Option<View<'_, u8>>,
     out: ViewMut<'_, u32>,
 ) {
+    if size_of::<T>() <= size_of::<u32>() {
+        run::<T, u32>(image, markers, mask, out);
+    } else {
+        run::<T, u64>(image, markers, mask, out);
+    }
+}
+
+/// A pixel of the copy: its level and its label, which are needed together.
+type Cell<D> = [D; 2];
+
+fn run<T: Pixel, D: Depth>(
+    image: View<'_, T>,
+    markers: View<'_, u32>,
+    mask: Option<View<'_, u8>>,
+    out: ViewMut<'_, u32>,
+) {
     fit(image.dims(), out.dims());
     fit(markers.dims(), out.dims());
-    let [nz, ny, nx] = image.dims();
-    let (row, plane) = (nx + 2, (nx + 2) * (ny + 2));
-    let mut labels = vec![CLOSED; plane * (nz + 2)];
-    let mut levels = vec![0_u64; labels.len()];
-    let mut heap = Heap::default();
-    for z in 0..nz {
-        for y in 0..ny {
-            let first = (z + 1) * plane + (y + 1) * row + 1;
-            let (values, seeds) = (image.row(z, y), markers.row(z, y));
-            let open = mask.map(|mask| mask.row(z, y));
-            for x in 0..nx {
-                // Adding zero makes one of both zeros, which are the same level.
-                levels[first + x] = (values[x].to_f64() + 0.0).key();
-                if open.is_none_or(|open| open[x] != 0) {
-                    labels[first + x] = seeds[x];
-                    if seeds[x] != 0 {
-                        heap.push(Waiting {
-                            level: levels[first + x],
-                            age: 0,
-                            place: (first + x) as u32,
-                        });
-                    }
-                }
+    let padded = Padded::new(image.dims());
+    let [nz, ny, nx] = padded.dims;
+    let mut pages: Pages<Cell<D>> = Pages::zeros(padded.count());
+    let cells = pages.as_mut_slice();
+    let rows = cells.par_chunks_exact_mut(padded.row()).enumerate();
+    rows.for_each(|(row, cells)| {
+        cells.fill([D::label(0), D::label(CLOSED)]);
+        let Some([z, y]) = padded.row_of(row) else {
+            return;
+        };
+        let (values, seeds) = (image.row(z, y), markers.row(z, y));
+        let open = mask.map(|mask| mask.row(z, y));
+        for (x, cell) in cells[1..=nx].iter_mut().enumerate() {
+            // Adding zero makes one of both zeros, which are the same level.
+            let level = T::from_f64(values[x].to_f64() + 0.0).key().into();
+            let is_open = open.is_none_or(|open| open[x] != 0);
+            let label = if is_open { seeds[x] } else { CLOSED };
+            *cell = [D::new(level), D::label(label)];
+        }
+    });
+    let mut heap = Heap::new();
+    for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
+        let first = padded.start(z, y);
+        for (place, cell) in (first..).zip(&cells[first..first + nx]) {
+            let label = cell[1].as_label();
+            if label != 0 && label != CLOSED {
+                heap.push(cell[0].found(0), place as u32);
             }
         }
     }
-    flood(&mut heap, &levels, &mut labels, [plane, row]);
+    let (row, plane) = (padded.row().cast_signed(), padded.plane().cast_signed());
+    if padded.ahead > 0 {
+        flood(&mut heap, cells, [-plane, -row, -1, 1, row, plane]);
+    } else {
+        flood(&mut heap, cells, [-row, -1, 1, row]);
+    }
+    let cells = pages.as_slice();
     for_rows(out, |z, y, line| {
-        let first = (z + 1) * plane + (y + 1) * row + 1;
-        for (to, &label) in line.iter_mut().zip(&labels[first..first + nx]) {
+        let first = padded.start(z, y);
+        for (to, cell) in line.iter_mut().zip(&cells[first..first + nx]) {
+            let label = cell[1].as_label();
             *to = if label == CLOSED { 0 } else { label };
         }
     });
 }
 
-fn flood(heap: &mut Heap, levels: &[u64], labels: &mut [u32], [plane, row]: [usize; 2]) {
+/// Neighbours are looked at in the order of their offsets.
+fn flood<D: Depth, const N: usize>(
+    heap: &mut Heap<D::Key>,
+    cells: &mut [Cell<D>],
+    neighbours: [isize; N],
+) {
+    let unknown = D::label(0);
     let mut age = 1;
-    while let Some(from) = heap.pop() {
-        let place = from.place as usize;
-        let label = labels[place];
-        let neighbours = [
-            place - plane,
-            place - row,
-            place - 1,
-            place + 1,
-            place + row,
-            place + plane,
-        ];
-        for next in neighbours {
-            if labels[next] != 0 {
+    while let Some((key, place)) = heap.pop() {
+        let (level, place) = (D::of(key), place as usize);
+        let label = cells[place][1];
+        for offset in neighbours {
+            let next = place.wrapping_add_signed(offset);
+            let cell = &mut cells[next];
+            if cell[1] != unknown {
                 continue;
             }
             age += 1;
-            labels[next] = label;
-            heap.push(Waiting {
-                level: levels[next].max(from.level),
-                age,
-                place: next as u32,
-            });
+            cell[1] = label;
+            heap.push(cell[0].max(level).found(age), next as u32);
         }
     }
 }
@@ -164,46 +233,53 @@ fn flood(heap: &mut Heap, levels: &[u64], labels: &mut [u32], [plane, row]: [usi
 mod tests {
     use super::*;
 
+    fn flooded<T: Pixel>(
+        image: &[T],
+        markers: &[u32],
+        mask: Option<&[u8]>,
+        dims: [usize; 3],
+    ) -> Vec<u32> {
+        let mut out = vec![9; image.len()];
+        watershed(
+            View::packed(image, dims),
+            View::packed(markers, dims),
+            mask.map(|mask| View::packed(mask, dims)),
+            ViewMut::packed(&mut out, dims),
+        );
+        out
+    }
+
     #[test]
     fn basins_meet_at_the_ridge() {
         let image = [3.0_f32, 1.0, 2.0, 9.0, 2.0, 0.0, 4.0];
         let markers = [0, 7, 0, 0, 0, 8, 0];
-        let mut out = [9; 7];
-        let dims = [1, 1, 7];
-        watershed(
-            View::packed(&image, dims),
-            View::packed(&markers, dims),
-            None,
-            ViewMut::packed(&mut out, dims),
-        );
-        assert_eq!(out, [7, 7, 7, 8, 8, 8, 8]);
         let mask = [1_u8, 1, 0, 1, 1, 1, 1];
-        watershed(
-            View::packed(&image, dims),
-            View::packed(&markers, dims),
-            Some(View::packed(&mask, dims)),
-            ViewMut::packed(&mut out, dims),
-        );
-        assert_eq!(out, [7, 7, 0, 8, 8, 8, 8]);
+        // Along any axis, and at levels of either width.
+        for dims in [[1, 1, 7], [1, 7, 1], [7, 1, 1]] {
+            let found = flooded(&image, &markers, None, dims);
+            assert_eq!(found, [7, 7, 7, 8, 8, 8, 8]);
+            let found = flooded(&image, &markers, Some(&mask), dims);
+            assert_eq!(found, [7, 7, 0, 8, 8, 8, 8]);
+            let wide = image.map(f64::from);
+            assert_eq!(
+                flooded(&wide, &markers, Some(&mask), dims),
+                [7, 7, 0, 8, 8, 8, 8]
+            );
+        }
     }
 
     #[test]
-    fn a_heap_gives_its_items_in_order() {
-        let mut heap = Heap::default();
-        for i in 0..1000_u32 {
-            heap.push(Waiting {
-                level: u64::from(i * 7919 % 31),
-                age: i,
-                place: i,
-            });
-        }
-        let mut last = (0, 0);
-        let mut count = 0;
-        while let Some(next) = heap.pop() {
-            assert!((next.level, next.age) >= last);
-            last = (next.level, next.age);
-            count += 1;
-        }
-        assert_eq!(count, 1000);
+    fn both_zeros_are_one_level_and_negative_levels_are_below() {
+        // The zero that was found first goes first, whichever sign it has.
+        let markers = [1, 0, 0, 0, 2];
+        let dims = [1, 1, 5];
+        assert_eq!(
+            flooded(&[0.0_f32, -0.0, 0.0, -0.0, -0.0], &markers, None, dims),
+            [1, 1, 1, 2, 2]
+        );
+        assert_eq!(
+            flooded(&[-1_i16, 3, 3, 3, -2], &markers, None, dims),
+            [1, 1, 2, 2, 2]
+        );
     }
 }

@@ -83,6 +83,17 @@ pub(crate) const VPTERNLOGD: Code = code(1, 3, 0x25);
 pub(crate) const VPMOVDB: Code = code(2, 2, 0x31);
 pub(crate) const VPMOVDW: Code = code(2, 2, 0x33);
 
+// Of lanes of 8 bits.
+pub(crate) const VPADDB: Code = code(1, 1, 0xfc);
+pub(crate) const VPSUBB: Code = code(1, 1, 0xf8);
+pub(crate) const VPMINUB: Code = code(1, 1, 0xda);
+pub(crate) const VPMAXUB: Code = code(1, 1, 0xde);
+// With VEX only.
+pub(crate) const VPCMPEQB: Code = code(1, 1, 0x74);
+// With EVEX only.
+pub(crate) const VPCMPUB: Code = code(1, 3, 0x3e);
+pub(crate) const VPMOVM2B: Code = code(2, 2, 0x28);
+
 // Of lanes of 64 bits.
 pub(crate) const VADDPD: Code = wide(1, 1, 0x58);
 pub(crate) const VSUBPD: Code = wide(1, 1, 0x5c);

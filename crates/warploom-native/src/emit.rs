@@ -299,6 +299,7 @@ impl Maker<'_> {
             Bin::Shl => codes::VPSLLVD,
             Bin::ShrI => codes::VPSRAVD,
             Bin::ShrU => codes::VPSRLVD,
+            Bin::Bytes(op) => return self.bytewise(at, op, a, b),
             // The processor's minimum is its second operand unless the first is less.
             Bin::MinF => return self.plain(at, codes::VMINPS, b, a),
             Bin::MaxF => return self.plain(at, codes::VMAXPS, b, a),
@@ -379,11 +380,16 @@ impl Maker<'_> {
             }
         }
         if matches!(op, Bin::NeI | Bin::LeI | Bin::LtU) {
-            let Place::Reg(to) = self.at.anywhere(at) else {
-                unreachable!("a result is in a register")
-            };
-            self.op(codes::VPXOR, to, to, constant(ALL));
+            self.turn(at);
         }
+    }
+
+    /// Turns every bit of the result of the instruction `at`.
+    pub(crate) fn turn(&mut self, at: u32) {
+        let Place::Reg(to) = self.at.anywhere(at) else {
+            unreachable!("a result is in a register")
+        };
+        self.op(codes::VPXOR, to, to, constant(ALL));
     }
 
     fn fused(&mut self, at: u32, [a, b, c]: [Value; 3], [summand, product]: [Code; 2]) {

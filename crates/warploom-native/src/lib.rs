@@ -36,6 +36,7 @@
     reason = "registers, lanes and slots are few, as `Routine::new` sees to"
 )]
 
+mod bytewise;
 mod codes;
 mod doubles;
 mod emit;
@@ -46,5 +47,5 @@ mod routine;
 #[cfg(test)]
 mod tests;
 
-pub use program::{Bin, BinD, Element, Half, Ins, Kind, Un, UnD, Value};
+pub use program::{Bin, BinB, BinD, Element, Half, Ins, Kind, Un, UnD, Value};
 pub use routine::{Routine, Width};

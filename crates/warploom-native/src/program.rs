@@ -128,6 +128,29 @@ pub enum Bin {
     ShrI,
     /// Bits to the right, by the count's last five bits.
     ShrU,
+    /// The same with each of the four bytes of a word; bytes have no sign.
+    Bytes(BinB),
+}
+
+/// An operation on each byte of two words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinB {
+    /// Sum; wraps.
+    Add,
+    /// Difference; wraps.
+    Sub,
+    /// The lesser.
+    Min,
+    /// The greater.
+    Max,
+    /// Less; a truth of 8 bits, as are the others.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Equal.
+    Eq,
+    /// Different.
+    Ne,
 }
 
 impl Bin {
@@ -150,6 +173,7 @@ impl Bin {
                 | Self::And
                 | Self::Or
                 | Self::Xor
+                | Self::Bytes(BinB::Add | BinB::Min | BinB::Max | BinB::Eq | BinB::Ne)
         )
     }
 }

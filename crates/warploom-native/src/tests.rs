@@ -5,10 +5,13 @@
     reason = "conversions by `as` are the rule that is tested; equal means equal"
 )]
 
-use super::{Bin, Element, Ins, Routine, Un, Value, Width};
+use super::{Bin, BinB, Element, Ins, Routine, Un, Value, Width};
 use proptest::prelude::*;
 
+mod bytewise;
 mod doubles;
+
+use bytewise::of_bytes;
 
 const WORD: Element = Element::Word;
 
@@ -129,7 +132,7 @@ fn unary(op: Un, a: u32) -> u32 {
     }
 }
 
-const BINARY: [Bin; 29] = [
+const BINARY: [Bin; 37] = [
     Bin::AddF,
     Bin::SubF,
     Bin::MulF,
@@ -159,6 +162,14 @@ const BINARY: [Bin; 29] = [
     Bin::Shl,
     Bin::ShrI,
     Bin::ShrU,
+    Bin::Bytes(BinB::Add),
+    Bin::Bytes(BinB::Sub),
+    Bin::Bytes(BinB::Min),
+    Bin::Bytes(BinB::Max),
+    Bin::Bytes(BinB::Lt),
+    Bin::Bytes(BinB::Le),
+    Bin::Bytes(BinB::Eq),
+    Bin::Bytes(BinB::Ne),
 ];
 
 fn binary(op: Bin, a: u32, b: u32) -> u32 {
@@ -207,6 +218,10 @@ fn binary(op: Bin, a: u32, b: u32) -> u32 {
         Bin::Shl => a << (b & 31),
         Bin::ShrI => (i >> (b & 31)).cast_unsigned(),
         Bin::ShrU => a >> (b & 31),
+        Bin::Bytes(op) => {
+            let (a, b) = (a.to_ne_bytes(), b.to_ne_bytes());
+            u32::from_ne_bytes(std::array::from_fn(|i| of_bytes(op, a[i], b[i])))
+        }
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! Masks are compared, joined and chosen from, and come out as masks. In the lanes of 32 bits in which
 //! other expressions are computed that takes four times the vectors; so an expression that never leaves
-//! the numbers 0 to 255 is computed in lanes of 8. A truth is a byte of ones or zeros.
+//! the numbers 0 to 255 is computed in lanes of 8. A truth is a byte of ones or zeros. Where machine code
+//! can be made, four pixels are a word of it; elsewhere steps go through blocks of pixels one by one.
 
 use warploom_core::DType;
 use warploom_flow::expr::{Bin, Dag, Id, Node, Output, Ty, Un};
+use warploom_native as native;
+use warploom_native::{BinB, Element, Ins, Value};
 
 use super::row::{RowIn, RowOut};
 use super::{Read, compile};
@@ -111,6 +114,64 @@ impl Bytes {
         Some(maker.made)
     }
 
+    /// The same as instructions of a routine whose words are four pixels each, with its numbers; `None`
+    /// where not all of so many rows are read.
+    pub(super) fn routine(&self, rows: usize) -> Option<(Vec<Ins>, Vec<u32>)> {
+        let element = Element::Word;
+        let spread = |value: u8| u32::from_ne_bytes([value; 4]);
+        let mut code: Vec<Ins> = (0..u8::try_from(rows).ok()?)
+            .map(|row| Ins::Row { row, element })
+            .collect();
+        let (one, mut numbers) = (code.len() as Value, vec![spread(1)]);
+        code.push(Ins::Number(0));
+        let mut slots: Vec<Value> = vec![one; self.slots];
+        for &(slot, value) in &self.numbers {
+            slots[slot] = code.len() as Value;
+            code.push(Ins::Number(u16::try_from(numbers.len()).ok()?));
+            numbers.push(spread(value));
+        }
+        let mut is_read = vec![false; rows];
+        for step in &self.steps {
+            let [a, b, c] = step.of.map(|place| match place {
+                Place::Row(row) => {
+                    is_read[row] = true;
+                    row as Value
+                }
+                Place::Slot(slot) => slots[slot],
+                Place::Out(_) => unreachable!("results are not read"),
+            });
+            let mut add = |bin, a, b| {
+                code.push(Ins::Bin(bin, a, b));
+                (code.len() - 1) as Value
+            };
+            let made = match step.act {
+                Act::Copy => a,
+                Act::Not => {
+                    code.push(Ins::Un(native::Un::Not, a));
+                    (code.len() - 1) as Value
+                }
+                Act::One => add(native::Bin::And, a, one),
+                Act::Bin(bin) => add(of_bytes(bin)?, a, b),
+                // What is chosen by is bits of a byte, and machines choose by words.
+                Act::Select => {
+                    let differs = add(native::Bin::Xor, b, c);
+                    let chosen = add(native::Bin::And, differs, a);
+                    add(native::Bin::Xor, chosen, c)
+                }
+            };
+            match step.to {
+                Place::Slot(slot) => slots[slot] = made,
+                Place::Out(out) => code.push(Ins::Put {
+                    out: u8::try_from(out).ok()?,
+                    element,
+                    value: made,
+                }),
+                Place::Row(_) => unreachable!("rows that are read are not written"),
+            }
+        }
+        is_read.into_iter().all(|is| is).then_some((code, numbers))
+    }
+
     /// Makes room, and writes down what is the same for all pixels.
     pub(super) fn prepare(&self, memory: &mut Memory) {
         memory.resize_with(memory.len().max(self.slots), Vec::new);
@@ -156,6 +217,25 @@ impl Bytes {
             }
         }
     }
+}
+
+/// What is done with words of four pixels.
+fn of_bytes(bin: Bin) -> Option<native::Bin> {
+    let bytes = match bin {
+        Bin::And => return Some(native::Bin::And),
+        Bin::Or => return Some(native::Bin::Or),
+        Bin::Xor => return Some(native::Bin::Xor),
+        Bin::Lt => BinB::Lt,
+        Bin::Le => BinB::Le,
+        Bin::Eq => BinB::Eq,
+        Bin::Ne => BinB::Ne,
+        Bin::Min => BinB::Min,
+        Bin::Max => BinB::Max,
+        Bin::Add => BinB::Add,
+        Bin::Sub => BinB::Sub,
+        _ => return None,
+    };
+    Some(native::Bin::Bytes(bytes))
 }
 
 /// What a node can be, if it is a byte or a truth.

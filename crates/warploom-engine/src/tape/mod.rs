@@ -7,7 +7,7 @@
 //!
 //! Where machine code can be made of the expression, that is run instead; the interpreter is for all
 //! other machines, for divisions of whole numbers, and for rows shorter than a vector. Expressions of
-//! bytes only are computed as bytes on every machine.
+//! bytes only are computed as bytes on every machine, by machine code or without.
 
 mod bytes;
 mod compile;
@@ -114,7 +114,11 @@ impl Tape {
         extents: [i32; 3],
     ) {
         if let Some(bytes) = &self.bytes {
-            bytes.prepare(&mut slots.bytes);
+            if let Some(native) = self.native(level, extents[2] as usize) {
+                native.prepare(slots.native.reserve::<f32>(native.memory()), &[]);
+            } else {
+                bytes.prepare(&mut slots.bytes);
+            }
             return;
         }
         let values = &mut slots.values;
@@ -150,7 +154,10 @@ impl Tape {
 
     /// The machine code for rows of this width, if there is any.
     fn native(&self, level: Level, width: usize) -> Option<&Native> {
-        let made = || Native::new(&self.dag, &self.reads, level);
+        let made = || match &self.bytes {
+            Some(bytes) => Native::of_bytes(bytes, self.reads.len(), level),
+            None => Native::new(&self.dag, &self.reads, level),
+        };
         let native = self.native.get_or_init(made).as_ref()?;
         native.fits(width).then_some(native)
     }
@@ -167,14 +174,14 @@ impl Tape {
         width: usize,
         past: bool,
     ) {
-        if let Some(bytes) = &self.bytes {
-            let memory = &mut slots.bytes;
-            dispatch!(level, _ => bytes.row(memory, rows, outs, width));
-            return;
-        }
         if let Some(native) = self.native(level, width) {
             let memory = slots.native.as_mut_slice::<f32>();
             native.row(memory, rows, outs, at, width, past);
+            return;
+        }
+        if let Some(bytes) = &self.bytes {
+            let memory = &mut slots.bytes;
+            dispatch!(level, _ => bytes.row(memory, rows, outs, width));
             return;
         }
         let Slots { memory, tail, .. } = slots;

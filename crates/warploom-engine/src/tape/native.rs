@@ -9,6 +9,7 @@ use warploom_native as native;
 use warploom_native::{BinD, Element, Half, Ins, Kind, Routine, UnD, Value, Width};
 
 use super::super::lanes::Level;
+use super::bytes::Bytes;
 use super::row::{RowIn, RowOut};
 use super::{Read, compile};
 
@@ -22,6 +23,8 @@ const MOST_OUT: usize = super::super::rows::MOST;
 enum Number {
     /// A node that is the same for all pixels.
     Node(Id),
+    /// These bits.
+    Bits(u32),
     /// Where the row is, along z or y.
     Coord(u8),
 }
@@ -31,6 +34,8 @@ enum Number {
 pub(super) struct Native {
     routine: Routine,
     numbers: Vec<Number>,
+    /// Pixels in a lane.
+    pixels: usize,
 }
 
 /// The vectors of an instruction set that routines are made for.
@@ -69,12 +74,28 @@ impl Native {
         Some(Self {
             routine: Routine::new(&maker.code, width)?,
             numbers: maker.numbers,
+            pixels: 1,
         })
+    }
+
+    /// The routine of an expression of bytes, four of them in a lane.
+    pub(super) fn of_bytes(bytes: &Bytes, rows: usize, level: Level) -> Option<Self> {
+        let (code, numbers) = bytes.routine(rows)?;
+        Some(Self {
+            routine: Routine::new(&code, width(level)?)?,
+            numbers: numbers.into_iter().map(Number::Bits).collect(),
+            pixels: 4,
+        })
+    }
+
+    /// Pixels it computes at a time.
+    fn vector(&self) -> usize {
+        self.routine.lanes() * self.pixels
     }
 
     /// Does a row of this width have a vector in it?
     pub(super) fn fits(&self, width: usize) -> bool {
-        width >= self.routine.lanes()
+        width >= self.vector()
     }
 
     /// Words of memory it needs.
@@ -86,7 +107,9 @@ impl Native {
     pub(super) fn prepare(&self, memory: &mut [f32], values: &[Option<Datum>]) {
         self.routine.start(memory);
         for (at, number) in (0..).zip(&self.numbers) {
-            if let Number::Node(id) = number {
+            if let Number::Bits(bits) = number {
+                self.routine.set_number(memory, at, *bits);
+            } else if let Number::Node(id) = number {
                 let value = values[*id as usize].expect("it is the same for all pixels");
                 let bits = match value {
                     Datum::Bool(v) => {
@@ -125,7 +148,7 @@ impl Native {
                 self.routine.set_number(memory, place, bits);
             }
         }
-        let lanes = self.routine.lanes();
+        let lanes = self.vector();
         let whole = width / lanes * lanes;
         self.part(memory, rows, outs, 0..whole, past);
         if whole < width {
@@ -153,7 +176,8 @@ impl Native {
             *bytes = out.bytes_from(from);
         }
         let outputs = &mut results[..count_out];
-        let (ins, along, count) = (&ins[..rows.len()], from as i32, pixels.len());
+        let (ins, along) = (&ins[..rows.len()], from as i32);
+        let count = pixels.len() / self.pixels;
         if past {
             self.routine.run_past(memory, ins, outputs, along, count);
         } else {

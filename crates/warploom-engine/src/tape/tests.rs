@@ -153,6 +153,7 @@ fn check(dag: &Dag, seed: u64, width: usize) -> Result<(), TestCaseError> {
     let ways = levels().into_iter().flat_map(|level| {
         [
             (level, false, true),
+            (level, true, true),
             (level, true, false),
             (level, false, false),
         ]
@@ -300,6 +301,11 @@ proptest! {
         let dag = Dag::new(&graph, &outputs);
         let tape = Tape::new(&dag).expect("it reads no other pixels");
         prop_assert!(tape.bytes.is_some(), "{:?}", tape.code);
+        if cfg!(target_arch = "x86_64") && levels().len() > 2 && !tape.reads.is_empty() {
+            let bytes = tape.bytes.as_ref().expect("seen above");
+            let native = Native::of_bytes(bytes, tape.reads.len(), levels()[0]);
+            prop_assert!(native.is_some(), "{:?}", bytes);
+        }
         check(&dag, seed, width)?;
     }
 }

@@ -8,7 +8,7 @@ use warploom_core::DType;
 use super::dispatch::{image, image_mut, weights};
 use super::gather::{Collector, Gather, Idle};
 use super::pass::Pass;
-use super::rows::{Axis, Few, Reads, RowEngine, RowGraph, Value};
+use super::rows::{Axis, Few, Frame, Reads, RowEngine, RowGraph, Value};
 use super::window::Fold;
 use super::{Image, ImageMut, View};
 use warploom_flow::expr::Datum;
@@ -227,6 +227,19 @@ fn add(graph: &mut RowGraph, flow: &Flow, node: &Node, reads: &[Reads]) -> Optio
                 radius,
                 *boundary,
             )])
+        }
+        Prim::Crop {
+            start,
+            boundary,
+            fill,
+        } => {
+            let frame = Frame {
+                start: *start,
+                boundary: *boundary,
+                fill: *fill,
+                dims: flow.kind(node.outputs[0]).dims().map(|n| n as usize),
+            };
+            Some(vec![graph.frame(first?, frame)])
         }
         Prim::Map { dag, numbers } => {
             let numbers: Vec<Datum> = numbers

@@ -42,6 +42,7 @@ pub mod label;
 pub mod lanes;
 pub mod moves;
 pub mod objects;
+mod pages;
 pub mod pass;
 pub mod percentile;
 pub mod pixel;
@@ -60,6 +61,7 @@ pub mod totals;
 mod turn;
 pub mod view;
 pub mod watershed;
+mod way;
 mod whole;
 pub mod window;
 

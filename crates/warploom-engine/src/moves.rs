@@ -31,28 +31,60 @@ pub fn frame<T: Pixel>(
     if inside {
         return crop(image, start.map(|at| at as usize), out);
     }
-    let [nz, ny, nx] = dims.map(|n| n as i64);
-    // Columns of the image lie side by side; only those outside are looked for one by one.
-    let width = room[2] as i64;
-    let middle = (-start[2]).clamp(0, width)..(nx - start[2]).clamp(0, width);
     for_rows(out, |z, y, row| {
-        let z = boundary.source(z as i64 + start[0], nz);
-        let y = boundary.source(y as i64 + start[1], ny);
-        let (Some(z), Some(y)) = (z, y) else {
-            row.fill(value);
-            return;
-        };
-        let source = image.row(z as usize, y as usize);
-        for x in (0..middle.start).chain(middle.end.max(middle.start)..width) {
-            let from = boundary.source(x + start[2], nx);
-            row[x as usize] = from.map_or(value, |from| source[from as usize]);
-        }
-        if !middle.is_empty() {
-            let from = (middle.start + start[2]) as usize;
-            let to = &mut row[middle.start as usize..middle.end as usize];
-            to.copy_from_slice(&source[from..from + to.len()]);
-        }
+        frame_row(image, start, boundary, value, [z, y], row);
     });
+}
+
+/// The row at `z` and `y` of such a part.
+#[inline(always)]
+pub(crate) fn frame_row<T: Pixel>(
+    image: View<'_, T>,
+    start: [i64; 3],
+    boundary: Boundary,
+    value: T,
+    [z, y]: [usize; 2],
+    row: &mut [T],
+) {
+    let [nz, ny, nx] = image.dims().map(|n| n as i64);
+    let z = boundary.source(z as i64 + start[0], nz);
+    let y = boundary.source(y as i64 + start[1], ny);
+    let (Some(z), Some(y)) = (z, y) else {
+        row.fill(value);
+        return;
+    };
+    let source = image.row(z as usize, y as usize);
+    // Columns of the image lie side by side; only those outside are looked for.
+    let width = row.len() as i64;
+    let middle = (-start[2]).clamp(0, width)..(nx - start[2]).clamp(0, width);
+    let (left, right) = (0..middle.start, middle.end.max(middle.start)..width);
+    for outside in [left, right] {
+        let part = &mut row[outside.start as usize..outside.end as usize];
+        beyond(source, outside.start + start[2], boundary, value, part);
+    }
+    if !middle.is_empty() {
+        let from = (middle.start + start[2]) as usize;
+        let to = &mut row[middle.start as usize..middle.end as usize];
+        to.copy_from_slice(&source[from..from + to.len()]);
+    }
+}
+
+/// Columns from `first` on, all of them to the same side of a row.
+fn beyond<T: Pixel>(source: &[T], first: i64, boundary: Boundary, value: T, part: &mut [T]) {
+    match boundary {
+        Boundary::Zero => part.fill(value),
+        // Parts as wide as the image are common where two are put side by side.
+        Boundary::Clamp => {
+            let edge = if first < 0 { 0 } else { source.len() - 1 };
+            part.fill(source[edge]);
+        }
+        _ => {
+            for (x, to) in (first..).zip(part) {
+                let from = boundary.source(x, source.len() as i64);
+                *to = from.map_or(value, |from| source[from as usize]);
+            }
+        }
+    }
 }
 
 /// The image with `before` (z, y, x) pixels ahead of it, and as many behind it as `out` has room

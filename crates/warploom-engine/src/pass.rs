@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use warploom_core::DType;
 
+use super::dispatch::weights;
 use super::gather::Gather;
 use super::rows::MOST;
 use super::tape::Tape;
@@ -34,13 +35,13 @@ impl Pass {
         Self { outputs, ..pass }
     }
 
-    /// Can all its nodes be computed row by row? A reduction can where it is not alone.
+    /// Can all its nodes be computed row by row? Some are only where they are not alone.
     pub(super) fn by_rows(&self, flow: &Flow) -> bool {
         let nodes = self.nodes.iter().map(|at| &flow.nodes()[*at]);
         let shared = self.nodes.len() > 1;
         nodes
             .map(|node| Rowwise::of(flow, node).or_else(|| Rowwise::gathered(flow, node)))
-            .all(|it| it.is_some_and(|it| shared || !it.is_gathered))
+            .all(|it| it.is_some_and(|it| shared || !it.is_guest))
     }
 
     /// May it run with an input in the memory of an output, by their places in its lists? It may when
@@ -116,8 +117,10 @@ impl Edge {
 pub(super) struct Rowwise {
     pub(super) dims: Dims,
     pub(super) edge: Edge,
-    /// Its result is known when all rows are.
-    pub(super) is_gathered: bool,
+    /// By itself it is better done another way: a reduction, and pixels that only move.
+    pub(super) is_guest: bool,
+    /// Bytes of rows that are kept because it reads rows above and below its own, about.
+    pub(super) kept: u64,
 }
 
 impl Rowwise {
@@ -127,13 +130,23 @@ impl Rowwise {
         Some(Self {
             dims: flow.kind(node.inputs[0]).image()?.dims,
             edge: Edge::None,
-            is_gathered: true,
+            is_guest: true,
+            kept: 0,
         })
     }
 
     /// `None` when rows do not suffice.
     pub(super) fn of(flow: &Flow, node: &Node) -> Option<Self> {
         let dims = flow.kind(node.outputs[0]).image()?.dims;
+        if let Prim::Crop { .. } = node.prim {
+            // Any row of the image is at hand, whatever its extents are.
+            return Some(Self {
+                dims,
+                edge: Edge::None,
+                is_guest: true,
+                kept: 0,
+            });
+        }
         for id in node.inputs.iter().chain(&node.outputs) {
             match flow.kind(*id) {
                 ValueKind::Image(image) if image.dims == dims => {}
@@ -168,7 +181,36 @@ impl Rowwise {
         Some(Self {
             dims,
             edge,
-            is_gathered: false,
+            is_guest: false,
+            kept: kept(flow, node),
         })
+    }
+}
+
+/// Rows that are kept for what goes with a sum or window down columns beside those that it reaches: some
+/// for itself, for the one along rows, and for an expression.
+const BESIDE: u64 = 96;
+
+/// Bytes of rows that a pass keeps for a node, about; none for one that reads its own row only.
+fn kept(flow: &Flow, node: &Node) -> u64 {
+    let reach = reach(&node.prim);
+    if reach == 0 {
+        return 0;
+    }
+    let kind = flow.kind(node.outputs[0]);
+    (reach + BESIDE) * kind.dims()[2] * kind.dtype().bytes()
+}
+
+/// Rows above and below its own that a primitive reads.
+fn reach(prim: &Prim) -> u64 {
+    match prim {
+        Prim::Taps(taps) if taps.axis == 1 => {
+            let taps = weights(&taps.weights);
+            (taps.before() + taps.after()) as u64
+        }
+        Prim::Window {
+            axis: 1, radius, ..
+        } => 2 * u64::from(*radius),
+        _ => 0,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::way::Way;
 use super::{View, ViewMut};
 
 /// Elements that are worth a task of their own.
@@ -68,7 +69,12 @@ pub(crate) fn for_bands<T: Send>(
     height: usize,
     work: &(impl Fn(Band<'_, T>) + Sync),
 ) {
-    fn halve<T: Send>(band: Band<'_, T>, height: usize, work: &(impl Fn(Band<'_, T>) + Sync)) {
+    fn halve<T: Send>(
+        band: Band<'_, T>,
+        height: usize,
+        way: Way,
+        work: &(impl Fn(Band<'_, T>) + Sync),
+    ) {
         let count = band.rows.len();
         if count <= height {
             if count > 0 {
@@ -78,9 +84,12 @@ pub(crate) fn for_bands<T: Send>(
         }
         let middle = band.rows.start + (count / 2).div_ceil(height) * height;
         let (low, high) = band.split(middle);
-        rayon::join(|| halve(low, height, work), || halve(high, height, work));
+        way.join(
+            || halve(low, height, way, work),
+            || halve(high, height, way, work),
+        );
     }
-    halve(Band::whole(image), height.max(1), work);
+    halve(Band::whole(image), height.max(1), Way::next(), work);
 }
 
 /// Runs `work` on every row with its z and y, in any order, on all threads.

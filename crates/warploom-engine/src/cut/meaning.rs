@@ -3,6 +3,7 @@
 
 use warploom_flow::flow::{Flow, Node, Prim, ValueId};
 
+use super::KEPT;
 use crate::pass::{Edge, Pass, Rowwise, looks_again};
 
 fn pass_of(flow: &Flow, nodes: Vec<usize>) -> Pass {
@@ -27,10 +28,12 @@ fn pass_of(flow: &Flow, nodes: Vec<usize>) -> Pass {
     }
 }
 
-/// Does a node read other planes of a value? Rolling rows are of one plane.
+/// Does a node read other planes of a value, or any row? Rolling rows are a few of one plane.
 fn reads_planes(node: &Node, value: ValueId) -> bool {
-    let Prim::Map { dag, .. } = &node.prim else {
-        return false;
+    let dag = match &node.prim {
+        Prim::Map { dag, .. } => dag,
+        Prim::Crop { .. } => return node.inputs.contains(&value),
+        _ => return false,
     };
     let loads = dag.stencil().unwrap_or_default();
     loads
@@ -54,7 +57,10 @@ pub(super) fn partition(flow: &Flow, most: usize) -> Vec<Pass> {
             .filter(|id| flow.kind(**id).image().is_some());
         for id in images {
             for sibling in flow.readers(*id).filter(|reader| *reader < at) {
-                cut.join(sibling, at);
+                let is_part = |at: usize| matches!(nodes[at].prim, Prim::Crop { .. });
+                if !is_part(sibling) && !is_part(at) {
+                    cut.join(sibling, at);
+                }
             }
         }
     }
@@ -148,6 +154,13 @@ impl<'a> Cut<'a> {
             if *dims.get_or_insert(rowwise.dims) != rowwise.dims || edge == Edge::Mixed {
                 return false;
             }
+        }
+        let kept = [a, b].map(|pass| {
+            let kept = |at: usize| self.rowwise[at].map_or(0, |it| it.kept);
+            self.members(pass).map(kept).sum::<u64>()
+        });
+        if !kept.contains(&0) && kept[0] + kept[1] > KEPT {
+            return false;
         }
         let nodes = self.flow.nodes();
         let listed = |id: &ValueId| self.flow.kind(*id).image().is_none();

@@ -105,6 +105,58 @@ fn a_pass_that_would_wait_for_itself_is_cut() {
     assert_eq!(sizes(&flow), [2, 1, 1]);
 }
 
+fn part(start: [i64; 3]) -> Prim {
+    Prim::Crop {
+        start,
+        boundary: Boundary::Clamp,
+        fill: 0.0,
+    }
+}
+
+#[test]
+fn parts_of_images_go_with_what_reads_them() {
+    let mut flow = Flow::new();
+    let small = ValueKind::Image(ImageType::plane(DType::U16, 20, 30));
+    let images = [plane(&mut flow), plane(&mut flow)];
+    let [a, b] = images.map(|image| flow.add(part([0, 3, -2]), &[image], small));
+    let rest = difference(&mut flow, a, b);
+    flow.output(rest);
+    let passes = partition(&flow, 64);
+    assert_eq!(passes.len(), 1);
+    assert_eq!(passes[0].inputs, images);
+    // Parts of what is made in a pass cannot be taken before it is all there; alone they are moved.
+    let mut flow = Flow::new();
+    let image = plane(&mut flow);
+    let smooth = blur(&mut flow, image, &[1, 2], Boundary::Clamp);
+    let kind = flow.kind(smooth);
+    let moved = flow.add(part([0, 1, 0]), &[smooth], kind);
+    flow.output(moved);
+    let passes = partition(&flow, 64);
+    assert_eq!(sizes(&flow), [2, 1]);
+    assert!(!passes[1].by_rows(&flow));
+}
+
+/// How many nodes the passes have of a chain of blurs over rows of this length.
+fn blurs(width: u64) -> Vec<usize> {
+    let mut flow = Flow::new();
+    let mut image = flow.input(ValueKind::Image(ImageType::plane(DType::U16, 30, width)));
+    for _ in 0..12 {
+        image = flow.taps(image, 1, Weights::Even(vec![0.1; 9]), Boundary::Clamp);
+        image = flow.taps(image, 2, Weights::Even(vec![0.1; 9]), Boundary::Clamp);
+    }
+    flow.output(image);
+    sizes(&flow)
+}
+
+#[test]
+fn chains_are_cut_before_their_rows_leave_the_cache() {
+    assert_eq!(blurs(100), [24]);
+    assert_eq!(blurs(2048), [10, 10, 4]);
+    assert_eq!(blurs(8192), [2; 12]);
+    // A blur is never cut in two.
+    assert_eq!(blurs(1 << 20), [2; 12]);
+}
+
 /// A node of a random flow.
 #[derive(Clone, Debug)]
 struct Recipe {
@@ -129,15 +181,19 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 fn build(recipes: &[Recipe], near: usize, wanted: &[usize]) -> Flow {
     let mut flow = Flow::new();
     let mut values = vec![
-        flow.input(ValueKind::Image(ImageType::stack(DType::U16, 3, 8, 9))),
-        flow.input(ValueKind::Image(ImageType::stack(DType::F32, 3, 8, 9))),
+        flow.input(ValueKind::Image(ImageType::stack(DType::U16, 3, 8, 4000))),
+        flow.input(ValueKind::Image(ImageType::stack(DType::F32, 3, 8, 4000))),
     ];
     for recipe in recipes {
         let pick = |source: usize| values[values.len() - 1 - source % near.min(values.len())];
         let (a, b) = (pick(recipe.sources.0), pick(recipe.sources.1));
         let kind = flow.kind(a);
         let value = match recipe.kind {
-            0 | 1 => blur(&mut flow, a, &[1, 2], recipe.boundary),
+            0 => blur(&mut flow, a, &[1, 2], recipe.boundary),
+            1 => {
+                let weights = Weights::Even(vec![0.05; 10]);
+                flow.taps(a, 1, weights, recipe.boundary)
+            }
             2 => blur(&mut flow, a, &[0], recipe.boundary),
             3 => flow.add(Prim::Flip { axis: 1 }, &[a], kind),
             4 => flow.map(&[a, b], a, DType::F32, &[], |g, images, _| {
@@ -154,6 +210,7 @@ fn build(recipes: &[Recipe], near: usize, wanted: &[usize]) -> Flow {
                     g.pixel(images[0]).cast(Ty::F32) / g.scalar(images[1], 1).cast(Ty::F32)
                 })
             }
+            7 => flow.add(part([0, 1, -1]), &[a], kind),
             _ => difference(&mut flow, a, b),
         };
         values.push(value);

@@ -5,6 +5,7 @@
 //! for each pixel; it is found as the lower hull of points, without a division.
 
 mod envelope;
+mod near;
 mod scan;
 
 use rayon::prelude::*;
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 use super::share::{fit, for_bands, for_rows};
 use super::{Pixel, Real, View, ViewMut};
 use envelope::Envelope;
+use near::Limit;
 
 /// Farther than any distance: no zero in this column.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -238,6 +240,14 @@ pub fn expand_scratch_bytes(dims: [usize; 3]) -> usize {
 /// `skimage.segmentation.expand_labels`, also where several labels are as near.
 pub fn expand_labels<T: Pixel>(labels: View<'_, T>, distance: f64, out: ViewMut<'_, T>) {
     fit(labels.dims(), out.dims());
+    match Limit::new(distance) {
+        Some(limit) => near::expand(labels, limit, out),
+        None => expand_far(labels, distance, out),
+    }
+}
+
+/// To any distance.
+fn expand_far<T: Pixel>(labels: View<'_, T>, distance: f64, out: ViewMut<'_, T>) {
     let [_, ny, nx] = labels.dims();
     let nearest = nearest(labels, |label| label != T::ZERO);
     for_rows(out, |z, y, row| {
@@ -311,6 +321,25 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn windows_and_envelopes_grow_labels_alike(
+            (dims, data) in (1_usize..5, 1_usize..20, 1_usize..300, 1_u8..40)
+                .prop_flat_map(|(z, y, x, rare)| {
+                    let pixel = (0..=rare).prop_map(move |v| if v < 3 { v } else { 0 });
+                    (Just([z, y, x]), proptest::collection::vec(pixel, z * y * x))
+                }),
+            distance in prop_oneof![Just(0.0), Just(1.0), Just(2.0_f64.sqrt()), 0.0..40.0_f64],
+        ) {
+            let labels = View::packed(&data, dims);
+            let limit = Limit::new(distance).expect("near enough");
+            let (mut near, mut far) = (vec![9; data.len()], vec![9; data.len()]);
+            near::expand(labels, limit, ViewMut::packed(&mut near, dims));
+            expand_far(labels, distance, ViewMut::packed(&mut far, dims));
+            prop_assert_eq!(near, far);
         }
     }
 

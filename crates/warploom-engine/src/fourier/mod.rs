@@ -1,16 +1,19 @@
 //! What is computed by Fourier transforms.
 
+mod plane;
 mod spectrum;
 
+use num_complex::Complex;
 use rayon::prelude::*;
 
 use super::moves::pad;
+use super::pages::Pages;
 use super::share::{fit, for_rows};
 use super::{Pixel, View, ViewMut};
 use warploom_flow::Boundary;
 
 pub use spectrum::Transform;
-use spectrum::{Spectrum, smooth};
+use spectrum::{Fill, Spectrum, smooth};
 
 /// The extents transformed by [`fft_convolve`]: with room for the kernel's reach.
 fn extended(dims: [usize; 3], kernel: [usize; 3]) -> [usize; 3] {
@@ -57,22 +60,25 @@ pub fn fft_convolve<T: Pixel<Real: Transform>>(
         T::ZERO,
         ViewMut::pitched(&mut room, reach, pitch),
     );
-    let mut spectrum = Spectrum::<T::Real>::forward(size, &|z, y, row| {
-        let line = &room[z * pitch[0] + y * pitch[1]..][..size[2]];
-        for (to, from) in row.iter_mut().zip(line) {
-            *to = from.to_real();
-        }
-    });
-    drop(room);
-    let weights = Spectrum::<T::Real>::forward(size, &|z, y, row| {
-        row.fill(T::Real::ZERO);
-        if z < extents[0] && y < extents[1] {
-            row[..extents[2]].copy_from_slice(kernel.row(z, y));
-        }
-    });
-    spectrum.combine(&weights, |a, b| *a * *b);
-    let sums = spectrum.inverse();
-    let sums = View::packed(&sums, size);
+    let sums = product::<T::Real>(
+        size,
+        [
+            &|z, y, row| {
+                let line = &room[z * pitch[0] + y * pitch[1]..][..size[2]];
+                for (to, from) in row.iter_mut().zip(line) {
+                    *to = from.to_real();
+                }
+            },
+            &|z, y, row| {
+                row.fill(T::Real::ZERO);
+                if z < extents[0] && y < extents[1] {
+                    row[..extents[2]].copy_from_slice(kernel.row(z, y));
+                }
+            },
+        ],
+        |a, b| *a * *b,
+    );
+    let sums = View::packed(sums.as_slice(), size);
     for_rows(out, |z, y, row| {
         let line = sums.row(z + extents[0] - 1, y + extents[1] - 1);
         row.copy_from_slice(&line[extents[2] - 1..][..row.len()]);
@@ -86,26 +92,30 @@ fn circular<T: Pixel<Real: Transform>>(
     out: ViewMut<'_, T::Real>,
 ) {
     let (dims, extents) = (image.dims(), kernel.dims());
-    let mut spectrum = Spectrum::<T::Real>::forward(dims, &|z, y, row| {
-        for (to, from) in row.iter_mut().zip(image.row(z, y)) {
-            *to = from.to_real();
-        }
-    });
     // The kernel's middle lies on the first pixel.
     let place = |at: usize, axis: usize| (at + extents[axis] / 2) % dims[axis];
-    let weights = Spectrum::<T::Real>::forward(dims, &|z, y, row| {
-        row.fill(T::Real::ZERO);
-        let (z, y) = (place(z, 0), place(y, 1));
-        if z < extents[0] && y < extents[1] {
-            let line = kernel.row(z, y);
-            for (x, to) in row.iter_mut().enumerate() {
-                *to = line.get(place(x, 2)).copied().unwrap_or(T::Real::ZERO);
-            }
-        }
-    });
-    spectrum.combine(&weights, |a, b| *a * *b);
-    let sums = spectrum.inverse();
-    let sums = View::packed(&sums, dims);
+    let sums = product::<T::Real>(
+        dims,
+        [
+            &|z, y, row| {
+                for (to, from) in row.iter_mut().zip(image.row(z, y)) {
+                    *to = from.to_real();
+                }
+            },
+            &|z, y, row| {
+                row.fill(T::Real::ZERO);
+                let (z, y) = (place(z, 0), place(y, 1));
+                if z < extents[0] && y < extents[1] {
+                    let line = kernel.row(z, y);
+                    for (x, to) in row.iter_mut().enumerate() {
+                        *to = line.get(place(x, 2)).copied().unwrap_or(T::Real::ZERO);
+                    }
+                }
+            },
+        ],
+        |a, b| *a * *b,
+    );
+    let sums = View::packed(sums.as_slice(), dims);
     for_rows(out, |z, y, row| row.copy_from_slice(sums.row(z, y)));
 }
 
@@ -115,9 +125,10 @@ fn circular<T: Pixel<Real: Transform>>(
 pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [i64; 3] {
     fit(a.dims(), b.dims());
     let dims @ [nz, ny, nx] = a.dims();
-    let mut spectrum = Spectrum::<f64>::forward(dims, &|z, y, row| copy(a.row(z, y), row));
-    let other = Spectrum::<f64>::forward(dims, &|z, y, row| copy(b.row(z, y), row));
-    spectrum.combine(&other, |a, b| {
+    let fills: [Fill<'_, f64>; 2] = [&|z, y, row| copy(a.row(z, y), row), &|z, y, row| {
+        copy(b.row(z, y), row);
+    }];
+    let peaks = product(dims, fills, |a, b| {
         let product = *a * b.conj();
         let square = product.norm_sqr();
         // The square may be out of range where the number itself is not.
@@ -128,13 +139,26 @@ pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [i64; 
         };
         product / size.max(100.0 * f64::EPSILON)
     });
-    let peaks = spectrum.inverse();
-    let best = first_greatest(&peaks);
+    let best = first_greatest(peaks.as_slice());
     let place = [best / (ny * nx), best / nx % ny, best % nx];
     std::array::from_fn(|axis| {
         let (at, length) = (place[axis] as i64, [nz, ny, nx][axis] as i64);
         if at > length / 2 { at - length } else { at }
     })
+}
+
+/// The image whose spectrum `make` makes of those of two images, value by value.
+fn product<R: Transform>(
+    dims: [usize; 3],
+    fills: [Fill<'_, R>; 2],
+    make: impl Fn(&Complex<R>, &Complex<R>) -> Complex<R> + Sync,
+) -> Pages<R> {
+    if dims[0] == 1 && dims[1] > 1 {
+        return plane::product(dims, fills, make);
+    }
+    let [mut one, two] = fills.map(|fill| Spectrum::forward(dims, fill));
+    one.combine(&two, make);
+    one.inverse()
 }
 
 /// Where the first of the greatest magnitudes is.
@@ -189,6 +213,30 @@ mod tests {
                 assert!((a - b).abs() < 1e-11, "{boundary}: {a} {b}");
             }
         }
+    }
+
+    #[rstest::rstest]
+    #[case([1, 2, 1])]
+    #[case([1, 30, 62])]
+    #[case([1, 33, 47])]
+    #[case([1, 7, 128])]
+    fn planes_are_multiplied_as_stacks_are(#[case] dims: [usize; 3]) {
+        let fill = |seed: usize| {
+            move |_: usize, y: usize, row: &mut [f32]| {
+                for (x, to) in row.iter_mut().enumerate() {
+                    *to = ((y * 71 + x * seed) % 37) as f32;
+                }
+            }
+        };
+        let (a, b) = (fill(5), fill(11));
+        let fills: [Fill<'_, f32>; 2] = [&a, &b];
+        let [mut one, two] = fills.map(|fill| Spectrum::forward(dims, fill));
+        one.combine(&two, |a, b| *a * *b);
+        let (want, found) = (one.inverse(), plane::product(dims, fills, |a, b| *a * *b));
+        let bits = |pages: &Pages<f32>| -> Vec<u32> {
+            pages.as_slice().iter().map(|v| v.to_bits()).collect()
+        };
+        assert_eq!(bits(&found), bits(&want));
     }
 
     #[rstest::rstest]

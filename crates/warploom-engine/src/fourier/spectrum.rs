@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use memmap2::MmapMut;
 use num_complex::Complex;
 use rayon::prelude::*;
-use realfft::RealFftPlanner;
+use realfft::{ComplexToReal, RealFftPlanner};
 use rustfft::{Fft, FftNum, FftPlanner};
 
 use crate::moves::transpose;
+use crate::pages::Pages;
 use crate::share::{band_height, for_bands};
 use crate::{Pixel, Real, View, ViewMut};
 
@@ -17,6 +17,9 @@ pub trait Transform: Real + FftNum {}
 
 impl Transform for f32 {}
 impl Transform for f64 {}
+
+/// Writes a row of an image, at its z and y.
+pub(super) type Fill<'a, R> = &'a (dyn Fn(usize, usize, &mut [R]) + Sync);
 
 /// Bytes of a spectrum of an image of these extents.
 pub(super) fn bytes<R>(dims: [usize; 3]) -> usize {
@@ -45,36 +48,19 @@ pub(super) fn smooth(length: usize) -> usize {
 /// spectra of the same extents are made of it.
 pub(super) struct Spectrum<R> {
     dims: [usize; 3],
-    values: Values<R>,
+    values: Pages<Complex<R>>,
 }
 
 impl<R: Transform> Spectrum<R> {
     /// Transforms an image that `fill` writes row by row.
-    pub(super) fn forward(
-        dims: [usize; 3],
-        fill: &(dyn Fn(usize, usize, &mut [R]) + Sync),
-    ) -> Self {
+    pub(super) fn forward(dims: [usize; 3], fill: Fill<'_, R>) -> Self {
         let [nz, ny, nx] = dims;
         let half = nx / 2 + 1;
-        let plan = RealFftPlanner::<R>::new().plan_fft_forward(nx);
-        let mut values = Values::zeros(nz * ny * half);
-        values
-            .all_mut()
-            .par_chunks_mut(half)
-            .with_min_len(band_height(nx))
-            .enumerate()
-            .for_each_init(
-                || (plan.make_input_vec(), plan.make_scratch_vec()),
-                |(line, scratch), (row, out)| {
-                    fill(row / ny, row % ny, line);
-                    // The lengths are the plan's own, which is all that can be wrong.
-                    let _ = plan.process_with_scratch(line, out, scratch);
-                },
-            );
+        let mut values = along_x(dims, fill);
         let mut planner = FftPlanner::new();
         if ny > 1 {
-            values = values.swapped([nz, ny, half], (1, 2));
-            along_rows(values.all_mut(), &planner.plan_fft_forward(ny));
+            values = swapped(&values, [nz, ny, half], (1, 2));
+            along_rows(values.as_mut_slice(), &planner.plan_fft_forward(ny));
         }
         if nz > 1 {
             // Rows are along y if those were turned, else along x.
@@ -83,8 +69,8 @@ impl<R: Transform> Spectrum<R> {
             } else {
                 [nz, ny, half]
             };
-            values = values.swapped(turned, (0, 2));
-            along_rows(values.all_mut(), &planner.plan_fft_forward(nz));
+            values = swapped(&values, turned, (0, 2));
+            along_rows(values.as_mut_slice(), &planner.plan_fft_forward(nz));
         }
         Self { dims, values }
     }
@@ -95,8 +81,8 @@ impl<R: Transform> Spectrum<R> {
         other: &Self,
         make: impl Fn(&Complex<R>, &Complex<R>) -> Complex<R> + Sync,
     ) {
-        let mine = self.values.all_mut().par_chunks_mut(1 << 12);
-        let theirs = other.values.all().par_chunks(1 << 12);
+        let mine = self.values.as_mut_slice().par_chunks_mut(1 << 12);
+        let theirs = other.values.as_slice().par_chunks(1 << 12);
         mine.zip(theirs).for_each(|(mine, theirs)| {
             for (a, b) in mine.iter_mut().zip(theirs) {
                 *a = make(a, b);
@@ -105,99 +91,105 @@ impl<R: Transform> Spectrum<R> {
     }
 
     /// The image whose spectrum it is.
-    pub(super) fn inverse(self) -> Vec<R> {
+    pub(super) fn inverse(self) -> Pages<R> {
         let [nz, ny, nx] = self.dims;
         let half = nx / 2 + 1;
         let mut values = self.values;
         let mut planner = FftPlanner::new();
         if nz > 1 {
-            along_rows(values.all_mut(), &planner.plan_fft_inverse(nz));
+            along_rows(values.as_mut_slice(), &planner.plan_fft_inverse(nz));
             let turned = if ny > 1 {
                 [ny, half, nz]
             } else {
                 [half, ny, nz]
             };
-            values = values.swapped(turned, (0, 2));
+            values = swapped(&values, turned, (0, 2));
         }
         if ny > 1 {
-            along_rows(values.all_mut(), &planner.plan_fft_inverse(ny));
-            values = values.swapped([nz, half, ny], (1, 2));
+            along_rows(values.as_mut_slice(), &planner.plan_fft_inverse(ny));
+            values = swapped(&values, [nz, half, ny], (1, 2));
         }
-        let plan = RealFftPlanner::<R>::new().plan_fft_inverse(nx);
-        let scale = <R as Pixel>::from_f64(1.0 / (nz * ny * nx) as f64);
-        let mut image = vec![R::ZERO; nz * ny * nx];
-        let lines = values.all_mut().par_chunks_mut(half);
-        let rows = image.par_chunks_mut(nx).zip(lines);
+        let back = Back::new(self.dims);
+        let mut image = Pages::zeros(nz * ny * nx);
+        let lines = values.as_mut_slice().par_chunks_mut(half);
+        let rows = image.as_mut_slice().par_chunks_mut(nx).zip(lines);
         rows.with_min_len(band_height(nx)).for_each_init(
-            || plan.make_scratch_vec(),
-            |scratch, (row, line)| {
-                // What is real but for rounding has to be real.
-                line[0].im = R::ZERO;
-                if nx.is_multiple_of(2) {
-                    line[half - 1].im = R::ZERO;
-                }
-                // The lengths are the plan's own, which is all that can be wrong.
-                let _ = plan.process_with_scratch(line, row, scratch);
-                for value in row {
-                    *value = *value * scale;
-                }
-            },
+            || back.scratch(),
+            |scratch, (row, line)| back.row(line, row, scratch),
         );
         image
     }
 }
 
-/// Complex numbers in memory of their own, which are zero at first. The threads that write to it first
-/// have the system make its pages, and not one thread for all.
-enum Values<R> {
-    /// Large ones ask for large pages, of which there are fewer to make and to look up.
-    Pages(MmapMut),
-    Words(Vec<R>),
+/// Transforms rows that `fill` writes, along x only.
+pub(super) fn along_x<R: Transform>(
+    [nz, ny, nx]: [usize; 3],
+    fill: Fill<'_, R>,
+) -> Pages<Complex<R>> {
+    let half = nx / 2 + 1;
+    let plan = RealFftPlanner::<R>::new().plan_fft_forward(nx);
+    let mut values = Pages::zeros(nz * ny * half);
+    values
+        .as_mut_slice()
+        .par_chunks_mut(half)
+        .with_min_len(band_height(nx))
+        .enumerate()
+        .for_each_init(
+            || (plan.make_input_vec(), plan.make_scratch_vec()),
+            |(line, scratch), (row, out)| {
+                fill(row / ny, row % ny, line);
+                // The lengths are the plan's own, which is all that can be wrong.
+                let _ = plan.process_with_scratch(line, out, scratch);
+            },
+        );
+    values
 }
 
-/// From here on large pages are worth asking for.
-const LARGE: usize = 1 << 22;
+/// The way back along x, to pixels.
+pub(super) struct Back<R: Transform> {
+    plan: Arc<dyn ComplexToReal<R>>,
+    scale: R,
+}
 
-impl<R: Transform> Values<R> {
-    fn zeros(count: usize) -> Self {
-        let bytes = 2 * count * size_of::<R>();
-        if bytes < LARGE {
-            return Self::Words(vec![R::ZERO; 2 * count]);
-        }
-        match MmapMut::map_anon(bytes) {
-            Ok(pages) => {
-                // A system without them has small ones, which serve as well.
-                #[cfg(target_os = "linux")]
-                let _ = pages.advise(memmap2::Advice::HugePage);
-                Self::Pages(pages)
-            }
-            Err(_) => Self::Words(vec![R::ZERO; 2 * count]),
+impl<R: Transform> Back<R> {
+    pub(super) fn new([nz, ny, nx]: [usize; 3]) -> Self {
+        Self {
+            plan: RealFftPlanner::<R>::new().plan_fft_inverse(nx),
+            scale: <R as Pixel>::from_f64(1.0 / (nz * ny * nx) as f64),
         }
     }
 
-    fn all(&self) -> &[Complex<R>] {
-        match self {
-            Self::Pages(pages) => bytemuck::cast_slice(pages),
-            Self::Words(words) => bytemuck::cast_slice(words),
-        }
+    pub(super) fn scratch(&self) -> Vec<Complex<R>> {
+        self.plan.make_scratch_vec()
     }
 
-    fn all_mut(&mut self) -> &mut [Complex<R>] {
-        match self {
-            Self::Pages(pages) => bytemuck::cast_slice_mut(pages),
-            Self::Words(words) => bytemuck::cast_slice_mut(words),
+    /// Makes a row of a line, which is spoilt.
+    pub(super) fn row(&self, line: &mut [Complex<R>], row: &mut [R], scratch: &mut [Complex<R>]) {
+        // What is real but for rounding has to be real.
+        line[0].im = R::ZERO;
+        if row.len().is_multiple_of(2) {
+            line[line.len() - 1].im = R::ZERO;
+        }
+        // The lengths are the plan's own, which is all that can be wrong.
+        let _ = self.plan.process_with_scratch(line, row, scratch);
+        for value in row {
+            *value = *value * self.scale;
         }
     }
+}
 
-    /// The values with two axes exchanged.
-    fn swapped(&self, dims: [usize; 3], axes: (usize, usize)) -> Self {
-        let mut turned = dims;
-        turned.swap(axes.0, axes.1);
-        let mut out = Self::zeros(self.all().len());
-        let from = View::packed(self.all(), dims);
-        transpose(from, axes, ViewMut::packed(out.all_mut(), turned));
-        out
-    }
+/// The values with two axes exchanged.
+fn swapped<R: Transform>(
+    values: &Pages<Complex<R>>,
+    dims: [usize; 3],
+    axes: (usize, usize),
+) -> Pages<Complex<R>> {
+    let mut turned = dims;
+    turned.swap(axes.0, axes.1);
+    let mut out = Pages::zeros(values.as_slice().len());
+    let from = View::packed(values.as_slice(), dims);
+    transpose(from, axes, ViewMut::packed(out.as_mut_slice(), turned));
+    out
 }
 
 fn along_rows<R: Transform>(values: &mut [Complex<R>], plan: &Arc<dyn Fft<R>>) {

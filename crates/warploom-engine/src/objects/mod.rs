@@ -1,11 +1,13 @@
 //! Label images: counting, choosing and renumbering objects, and measuring them.
 
+mod areas;
 mod statistics;
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use super::lanes::{Level, dispatch};
 use super::share::{fit, for_rows, pieces, pixels, portions};
 use super::{Pixel, View, ViewMut};
 
@@ -63,58 +65,29 @@ impl<V: Copy> ByLabel<V> {
 /// The label as a number; negative ones and fractions are no labels and count as 0.
 #[inline(always)]
 fn number<T: Pixel>(label: T) -> u64 {
-    label.to_f64() as u64
+    if T::IS_FLOAT {
+        label.to_f64() as u64
+    } else {
+        // Keys of signed numbers are shifted; what stays below that of 0 is negative.
+        label.key().into().saturating_sub(T::ZERO.key().into())
+    }
 }
 
 /// Bytes allocated for an image whose greatest label is `most`, on `threads` threads.
 pub fn scratch_bytes(most: u64, threads: usize) -> usize {
-    most.min(TABLE) as usize * (threads + 2) * size_of::<u64>()
-}
-
-/// How many pixels each label has.
-fn areas<T: Pixel>(labels: View<'_, T>) -> ByLabel<u64> {
-    let most = greatest(labels);
-    let parts: Vec<ByLabel<u64>> = portions(pixels(labels), 1)
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|range| {
-            let mut areas = ByLabel::new(most, 0);
-            pieces(labels, range, |part| {
-                // Labels come in runs, so most pixels need no look at the table.
-                let (mut last, mut count) = (0, 0);
-                for &label in part {
-                    let label = number(label);
-                    if label != last {
-                        *areas.entry(last) += count;
-                        (last, count) = (label, 0);
-                    }
-                    count += 1;
-                }
-                *areas.entry(last) += count;
-            });
-            areas
-        })
-        .collect();
-    let mut total = ByLabel::new(most, 0);
-    for part in &parts {
-        for label in part.labels() {
-            let count = part.value(label);
-            if count > 0 {
-                *total.entry(label) += count;
-            }
-        }
-    }
-    total
+    let names = size_of::<u64>() + size_of::<u32>();
+    most.min(TABLE) as usize * names + threads * areas::table_bytes(most)
 }
 
 fn greatest<T: Pixel>(labels: View<'_, T>) -> u64 {
+    let level = Level::new();
     let parts = portions(pixels(labels), 1)
         .collect::<Vec<_>>()
         .into_par_iter();
     let most = parts.map(|range| {
         let mut most = T::ZERO;
         pieces(labels, range, |part| {
-            most = part.iter().fold(most, |most, &label| most.greater(label));
+            most = dispatch!(level, _simd => part.iter().fold(most, |most, &label| most.greater(label)));
         });
         number(most)
     });
@@ -122,21 +95,27 @@ fn greatest<T: Pixel>(labels: View<'_, T>) -> u64 {
 }
 
 /// Writes what becomes of every label.
-fn rewrite<T: Pixel>(
-    labels: View<'_, T>,
-    out: ViewMut<'_, u32>,
-    becomes: impl Fn(u64) -> u32 + Sync,
-) {
+fn rewrite<T: Pixel>(labels: View<'_, T>, out: ViewMut<'_, u32>, names: &ByLabel<u32>) {
     fit(labels.dims(), out.dims());
     for_rows(out, |z, y, row| {
-        let (mut last, mut value) = (0, 0);
-        for (to, &label) in row.iter_mut().zip(labels.row(z, y)) {
-            let label = number(label);
-            if label != last {
-                last = label;
-                value = if label == 0 { 0 } else { becomes(label) };
+        let pixels = row.iter_mut().zip(labels.row(z, y));
+        match names {
+            // A look at the table costs less than a guess where the next label begins.
+            ByLabel::Table(table) => {
+                for (to, &label) in pixels {
+                    *to = table[number(label) as usize];
+                }
             }
-            *to = value;
+            ByLabel::Map(..) => {
+                let (mut last, mut value) = (0, 0);
+                for (to, &label) in pixels {
+                    let label = number(label);
+                    if label != last {
+                        (last, value) = (label, names.value(label));
+                    }
+                    *to = value;
+                }
+            }
         }
     });
 }
@@ -148,8 +127,9 @@ fn choose<T: Pixel>(
     out: ViewMut<'_, u32>,
     keep: impl Fn(u64) -> bool,
 ) -> u32 {
-    let areas = areas(labels);
-    let mut names = ByLabel::new(greatest(labels), 0_u32);
+    let most = greatest(labels);
+    let areas = areas::areas(labels, most);
+    let mut names = ByLabel::new(most, 0_u32);
     let mut count = 0;
     for label in areas.labels() {
         let area = areas.value(label);
@@ -158,7 +138,7 @@ fn choose<T: Pixel>(
             *names.entry(label) = if relabel { count } else { label as u32 };
         }
     }
-    rewrite(labels, out, |label| names.value(label));
+    rewrite(labels, out, &names);
     count
 }
 

@@ -7,6 +7,7 @@ use warploom_flow::Boundary;
 use super::super::tape::{Read, Tape};
 use super::super::taps::Taps;
 use super::super::window::Fold;
+use super::frame::Frame;
 use super::map::{MOST, Map, Operand};
 use warploom_flow::expr::{Dag, Datum};
 
@@ -67,6 +68,8 @@ pub(super) enum Work {
         boundary: Boundary,
     },
     Map(Box<Map>),
+    /// A part of an input.
+    Frame(Frame),
     /// The rows of a strip are shown to the collector of this number.
     Gather(usize),
 }
@@ -152,7 +155,7 @@ impl Step {
                 radius,
                 ..
             } => 2 * *radius as i64 + 1,
-            Work::Copy | Work::Map(_) | Work::Gather(_) => 1,
+            Work::Copy | Work::Map(_) | Work::Frame(_) | Work::Gather(_) => 1,
             // As many rows as the widest vector has lanes are turned at a time.
             _ => 16,
         }
@@ -197,7 +200,7 @@ impl RowGraph {
         Value(self.values.len() - 1)
     }
 
-    fn step(&mut self, work: Work, from: &[Value], dtype: DType, place: Place) -> Value {
+    pub(super) fn step(&mut self, work: Work, from: &[Value], dtype: DType, place: Place) -> Value {
         let made = self.add(dtype, place, Some(self.steps.len()));
         let from = from.iter().map(|value| value.0).collect();
         let step = Step::new(work, from, vec![made.0], &self.values);

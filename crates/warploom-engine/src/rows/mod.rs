@@ -4,6 +4,7 @@
 //! value keeps only the rows that those after it still need, in a ring small enough for the cache.
 //! Strips of rows are worked on in parallel; each makes the few rows around it again.
 
+mod frame;
 mod graph;
 mod map;
 mod schedule;
@@ -14,12 +15,14 @@ mod tests;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+pub use frame::Frame;
 pub use graph::{Axis, List, Reads, RowGraph, Value, real};
 pub(crate) use map::MOST;
 
 use super::gather::Collector;
 use super::image::{Image, ImageMut};
 use super::lanes::Level;
+use super::way::Way;
 use schedule::BATCH;
 use strip::Arena;
 
@@ -103,7 +106,8 @@ impl Strips {
             (strips + rows.div_ceil(*per_plane) / 4, *per_plane)
         };
         let most = (8 * threads).div_ceil(planes.max(1)).min(rows.div_ceil(16));
-        let per_plane = if threads == 1 {
+        // One thread has nobody to share with; but strips that make nothing again let it turn round.
+        let per_plane = if threads == 1 && halo > 0 {
             1
         } else {
             (1..=most.max(1)).min_by_key(cost).unwrap_or(1)
@@ -156,7 +160,7 @@ fn long_rows([planes, rows, width]: [usize; 3]) -> [usize; 3] {
 }
 
 /// Bytes that a pass moves from which on no cache near a processor holds them all.
-const LARGE: usize = 8 << 20;
+const LARGE: usize = 16 << 20;
 
 impl RowEngine {
     /// Says of every output, in order, whether nobody reads it soon: large ones then go past the
@@ -270,7 +274,7 @@ impl RowEngine {
     fn start(&self, given: Given<'_>, outputs: Few<ImageMut<'_>>) {
         let [planes, rows, _] = given.dims;
         let strips = Strips::new(planes, rows, self.halo);
-        self.share(given, outputs, strips, 0..strips.count());
+        self.share(given, outputs, strips, 0..strips.count(), Way::next());
     }
 
     fn check(
@@ -281,20 +285,24 @@ impl RowEngine {
     ) -> [usize; 3] {
         assert_eq!(inputs.len(), self.graph.inputs, "inputs");
         assert_eq!(outputs.len(), self.graph.outputs, "outputs");
-        let source = inputs.first().map_or([0; 3], Image::dims);
+        let first = || inputs.first().map_or([0; 3], Image::dims);
+        let source = self.graph.framed().unwrap_or_else(first);
         let dims = outputs.first().map_or(source, ImageMut::dims);
-        for value in &self.graph.values {
+        for (value, info) in self.graph.values.iter().enumerate() {
             let lies = |at: usize| over.iter().find(|(input, _)| *input == at);
-            let (is, at) = match value.place {
+            let (is, at) = match info.place {
                 graph::Place::Input(at) if lies(at).is_some() => {
                     let output = lies(at).map_or(0, |(_, output)| *output);
                     ((outputs[output].dtype(), outputs[output].dims()), at)
+                }
+                graph::Place::Input(at) if self.graph.is_framed(value) => {
+                    ((inputs[at].dtype(), dims), at)
                 }
                 graph::Place::Input(at) => ((inputs[at].dtype(), inputs[at].dims()), at),
                 graph::Place::Output(at) => ((outputs[at].dtype(), outputs[at].dims()), at),
                 graph::Place::Ring => continue,
             };
-            assert_eq!(is, (value.dtype, dims), "image {at} at {:?}", value.place);
+            assert_eq!(is, (info.dtype, dims), "image {at} at {:?}", info.place);
         }
         dims
     }
@@ -305,6 +313,7 @@ impl RowEngine {
         mut outputs: Few<ImageMut<'_>>,
         strips: Strips,
         these: Range<usize>,
+        way: Way,
     ) {
         if these.len() == 1 {
             let first = strips.start(these.start);
@@ -334,9 +343,9 @@ impl RowEngine {
             .into_iter()
             .map(|output| output.split_rows(rows))
             .unzip();
-        rayon::join(
-            || self.share(given, first, strips, these.start..middle),
-            || self.share(given, rest, strips, middle..these.end),
+        way.join(
+            || self.share(given, first, strips, these.start..middle, way),
+            || self.share(given, rest, strips, middle..these.end, way),
         );
     }
 

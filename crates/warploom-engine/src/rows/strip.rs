@@ -183,6 +183,7 @@ impl Around<'_, '_> {
         match &step.work {
             Work::Map(_) | Work::Gather(_) => unreachable!("these run by themselves"),
             Work::Copy => self.copy(graph, step, before, after, outputs, rows),
+            Work::Frame(frame) => self.frame(graph, step, frame, &mut after[0], rows),
             Work::Taps {
                 axis,
                 weights: Weights::F32(taps),

@@ -29,7 +29,6 @@ const ALLOCATING: &[(&str, &[&str])] = &[
             "bin_max",
             "rotate_linear",
             "affine_linear",
-            "blend_two",
         ],
     ),
     (
@@ -81,10 +80,8 @@ const ALLOCATING: &[(&str, &[&str])] = &[
             "label_statistics",
         ],
     ),
-    (
-        "distances along columns",
-        &["distance_transform", "expand_labels"],
-    ),
+    ("distances along columns", &["distance_transform"]),
+    ("a row of the nearest labels", &["expand_labels"]),
     ("a heap of pixels", &["watershed"]),
     (
         "the spectrum, and what the crate for transforms takes for itself",

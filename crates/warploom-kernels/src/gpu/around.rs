@@ -8,6 +8,7 @@ use crate::kernel::{Access, Builder};
 use super::fold;
 use super::lanes::{at_once, items, runs};
 use super::launch::{Args, Plan};
+use super::lines;
 use super::near::Near;
 use super::tuning::Tuning;
 
@@ -17,6 +18,9 @@ pub(super) fn plan(
     (footprint, combine, boundary): (&Footprint, Combine, Boundary),
     tuning: &Tuning,
 ) -> Plan {
+    if let Some(plan) = lines::plan(flow, node, (footprint, combine, boundary), tuning) {
+        return plan;
+    }
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let (dtype, ty) = fold::result(combine, from.dtype());

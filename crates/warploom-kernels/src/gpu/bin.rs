@@ -4,6 +4,7 @@ use crate::expr::{Ex, Ty};
 use crate::flow::{Combine, Flow, Node, Reach, Tile};
 use crate::kernel::{Access, Builder};
 
+use super::dealt::{self, Dealt};
 use super::fold;
 use super::lanes::{Lanes, Run, items, runs};
 use super::launch::{Args, Plan};
@@ -55,6 +56,19 @@ pub(super) fn plan(
             let rows = (0..fz).flat_map(|dz| (0..fy).map(move |dy| (dz, dy)));
             let rows = rows.map(|(dz, dy)| [corner[0] + dz, corner[1] + dy, corner[2]]);
             let rows: Vec<Ex<'_>> = rows.map(|at| k.let_(k.index(src, at))).collect();
+            if lanes.whole && dealt::is_possible(factor[2]) {
+                let rows = Dealt::read(&k, src.buf, (from.dtype(), &rows), factor[2]);
+                return lanes.each(|lane| {
+                    let mut all = nothing;
+                    for row in 0..rows.count() {
+                        for dx in 0..fx {
+                            let value = rows.pixel(row, dx, lane).cast(ty);
+                            all = k.let_(fold::add(combine, all, value));
+                        }
+                    }
+                    put(run, lane, all);
+                });
+            }
             lanes.each(|lane| {
                 let mut all = nothing;
                 for &row in &rows {

@@ -4,6 +4,7 @@ use crate::expr::{Dag, Ex, Node as Term, Ty};
 use crate::flow::{Flow, Node, Number, ValueId};
 use crate::kernel::{Access, Buf, Builder, Img, Work};
 
+use super::lanes::{each_run, items, share};
 use super::launch::{Args, Plan};
 use super::line::{wide_number, wide_scalar};
 use super::tuning::Tuning;
@@ -87,9 +88,8 @@ pub(super) fn plan(
     });
 
     let (z, y) = (k.work(Work::Global(2)), k.work(Work::Global(1)));
-    let first = k.work(Work::Global(0)) * k.graph().int(tuning.run.cast_signed());
-    let first = k.let_(first);
-    let inside = z.lt(dims[0]) & y.lt(dims[1]) & first.lt(dims[2]);
+    let start = k.let_(k.work(Work::Global(0)) * share(tuning.run).cast_signed());
+    let inside = z.lt(dims[0]) & y.lt(dims[1]) & start.lt(dims[2]);
     k.if_(inside, || {
         let scalars = load_scalars(&k, dag, &lists);
         let frame = Frame {
@@ -106,11 +106,11 @@ pub(super) fn plan(
             }
         };
         if tuning.run == 1 {
-            pixel(first, true);
+            pixel(start, true);
             return;
         }
         let run = tuning.run.cast_signed();
-        match reach {
+        each_run(&k, tuning.run, (start, dims[2]), |first| match reach {
             // Where no load leaves the row, the loop has no conditions and becomes vector code.
             Some(reach) => {
                 let (nx, int) = (dims[2], |v| k.graph().int(v));
@@ -122,12 +122,11 @@ pub(super) fn plan(
                 );
             }
             None => k.for_(first, (first + run).min(dims[2]), |x| pixel(x, true)),
-        }
+        });
     });
     let def = k.finish("wl_map", tuning.group);
     let mut plan = Plan::default();
-    let [nz, ny, nx] = out.dims();
-    plan.launch(def, [nx.div_ceil(u64::from(tuning.run)), ny, nz], args);
+    plan.launch(def, items(out.dims(), tuning.run), args);
     plan
 }
 

@@ -4,9 +4,9 @@ use warploom_core::DType;
 
 use crate::Boundary;
 use crate::cpu::Pixel as _;
-use crate::expr::Ty;
+use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node};
-use crate::kernel::{Access, Builder, Space, Work};
+use crate::kernel::{Access, Buf, Builder, Img, Space, Work};
 
 use super::lanes::{Lanes, items, runs};
 use super::launch::{Args, LaunchArg, Plan};
@@ -140,12 +140,84 @@ pub(super) enum Order {
     RowsAsPlanes,
 }
 
-/// Sides of the tile a processor turns in its cache: a cache line of `f32` each way.
+/// Sides of the tile a processor turns in vectors: a cache line of `f32` each way.
 const TILE: u32 = 16;
+/// Tiles that an item turns, one after the other along rows of the source.
+const TILES: u32 = 8;
 /// Sides of the tile a group turns in its shared memory.
 const SHARED: u32 = 32;
 /// Rows of a group; each item takes several of the tile's.
 const SHARED_ROWS: u32 = 8;
+
+/// An image, and what it becomes when rows and columns change places.
+struct Turned<'k> {
+    k: &'k Builder,
+    src: Img<'k>,
+    dst: Img<'k>,
+    side: Ex<'k>,
+}
+
+impl<'k> Turned<'k> {
+    /// What a row of the result has in a column.
+    fn read(&self, row: Ex<'k>, column: Ex<'k>) -> Ex<'k> {
+        let (src, side) = (self.src, self.side);
+        let at = src.offset + side * src.pitch[0] + column * src.pitch[1] + row;
+        self.k.load(src.buf, at)
+    }
+
+    fn write(&self, row: Ex<'k>, column: Ex<'k>, value: Ex<'k>) {
+        let (dst, side) = (self.dst, self.side);
+        let at = dst.offset + side * dst.pitch[0] + row * dst.pitch[1] + column;
+        self.k.store(dst.buf, at, value);
+    }
+
+    /// Turns some tiles, those that are whole in vectors.
+    fn in_vectors(&self, dtype: DType, [sides, rows, columns]: [Ex<'k>; 3]) {
+        let (k, tile) = (self.k, TILE.cast_signed());
+        let int = |value: u32| k.graph().int(value.cast_signed());
+        let left = k.let_(k.work(Work::Global(0)) * tile);
+        let start = k.let_(k.work(Work::Global(1)) * (TILE * TILES).cast_signed());
+        k.if_(self.side.lt(sides), || {
+            let end = k.let_((start + (TILE * TILES).cast_signed()).min(rows));
+            let arrays = [0, 1].map(|_| k.line(dtype, TILE * TILE));
+            k.for_by(start, end, int(TILE), |top| {
+                let whole = (top + tile).le(rows) & (left + tile).le(columns);
+                let parts = || {
+                    k.for_(top, (top + tile).min(rows), |row| {
+                        k.for_(left, (left + tile).min(columns), |column| {
+                            self.write(row, column, self.read(row, column));
+                        });
+                    });
+                };
+                k.if_else(whole, || self.whole([top, left], arrays), parts);
+            });
+        });
+    }
+
+    /// Turns a whole tile.
+    fn whole(&self, [top, left]: [Ex<'k>; 2], [one, two]: [Buf; 2]) {
+        let (k, tile) = (self.k, TILE.cast_signed());
+        let int = |value: i32| k.graph().int(value);
+        k.for_(int(0), int(tile), |column| {
+            k.for_(int(0), int(tile), |row| {
+                let value = self.read(top + row, left + column);
+                k.store(one, column * tile + row, value);
+            });
+        });
+        // Each time the last digit of an element's number becomes its first; after half of them rows and
+        // columns have changed places. There is an even number of times.
+        for at in 0..TILE.ilog2() {
+            let [from, to] = if at % 2 == 0 { [one, two] } else { [two, one] };
+            k.deal(from, to);
+        }
+        k.for_(int(0), int(tile), |row| {
+            k.for_(int(0), int(tile), |column| {
+                let value = k.load(one, row * tile + column);
+                self.write(top + row, left + column, value);
+            });
+        });
+    }
+}
 
 /// Two axes exchanged, one of them x.
 pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan {
@@ -166,16 +238,14 @@ pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan 
         ["sides", "rows", "columns"].map(|name| k.scalar(name, Ty::I32));
     let int = |value: u32| k.graph().int(value.cast_signed());
     let side = k.work(Work::Global(2));
-    let read = |row, column| {
-        k.load(
-            src.buf,
-            src.offset + side * src.pitch[0] + column * src.pitch[1] + row,
-        )
+    let turned = Turned {
+        k: &k,
+        src,
+        dst,
+        side,
     };
-    let write = |row, column, value| {
-        let at = dst.offset + side * dst.pitch[0] + row * dst.pitch[1] + column;
-        k.store(dst.buf, at, value);
-    };
+    let read = |row, column| turned.read(row, column);
+    let write = |row, column, value| turned.write(row, column, value);
     let (group, step, per) = if tuning.run == 1 {
         // Read along rows of the source, written along rows of the result, both side by side.
         let tile = k.array(src.buf.ty(), SHARED * (SHARED + 1), Space::Shared);
@@ -197,18 +267,14 @@ pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan 
                 write(row, column, value);
             });
         });
-        ([SHARED, SHARED_ROWS, 1], SHARED, [SHARED, SHARED_ROWS])
+        (
+            [SHARED, SHARED_ROWS, 1],
+            [SHARED, SHARED],
+            [SHARED, SHARED_ROWS],
+        )
     } else {
-        let left = k.let_(k.work(Work::Global(0)) * TILE.cast_signed());
-        let top = k.let_(k.work(Work::Global(1)) * TILE.cast_signed());
-        k.if_(side.lt(sides_n), || {
-            k.for_(top, (top + TILE.cast_signed()).min(rows_n), |row| {
-                k.for_(left, (left + TILE.cast_signed()).min(columns_n), |column| {
-                    write(row, column, read(row, column));
-                });
-            });
-        });
-        ([1, 1, 1], TILE, [1, 1])
+        turned.in_vectors(to.dtype(), [sides_n, rows_n, columns_n]);
+        ([1, 1, 1], [TILE, TILE * TILES], [1, 1])
     };
     let def = k.finish("wl_turn", group);
     let args = Args::new()
@@ -223,8 +289,8 @@ pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan 
         .count(sides)
         .count(rows)
         .count(nx);
-    let tiles = |n: u64, per: u32| n.div_ceil(u64::from(step)) * u64::from(per);
+    let tiles = |n: u64, axis: usize| n.div_ceil(u64::from(step[axis])) * u64::from(per[axis]);
     let mut plan = Plan::default();
-    plan.launch(def, [tiles(nx, per[0]), tiles(rows, per[1]), sides], args);
+    plan.launch(def, [tiles(nx, 0), tiles(rows, 1), sides], args);
     plan
 }

@@ -6,6 +6,7 @@ use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node, ValueKind, real};
 use crate::kernel::{Access, Buf, Builder, Img};
 
+use super::dealt::{self, Dealt};
 use super::lanes::{Lanes, Run, items, runs};
 use super::launch::{Args, Plan};
 use super::tuning::Tuning;
@@ -235,6 +236,56 @@ fn places(from: u64, to: u64, linear: bool) -> (Vec<i32>, Vec<f64>) {
     (pairs, parts)
 }
 
+/// How many pixels results lie apart along x, where that is a whole number and a processor can deal out
+/// every so manieth: then a result lies in the middle of as many.
+fn distance(from: ValueKind, to: ValueKind, tuning: &Tuning) -> Option<u32> {
+    let [from, to] = [from, to].map(|kind| kind.dims()[2]);
+    let distance = u32::try_from(from / to).ok()?;
+    let even = from % to == 0 && dealt::is_possible(distance);
+    (even && tuning.is_processor()).then_some(distance)
+}
+
+/// The rows that results are mixed from, from a place along x on: of two planes or one, of each two rows or one.
+fn rows<'k>(
+    k: &'k Builder,
+    src: Img<'k>,
+    [z, y]: [Option<Between<'k>>; 2],
+    x: Ex<'k>,
+) -> Vec<Ex<'k>> {
+    let ends = |place: Option<Between<'k>>| match place {
+        None => vec![k.graph().int(0)],
+        Some(place) => vec![place.low, place.high],
+    };
+    let mut rows = Vec::new();
+    for z in ends(z) {
+        for y in ends(y) {
+            rows.push(k.let_(k.index(src, [z, y, x])));
+        }
+    }
+    rows
+}
+
+/// What [`value`] gives for a result in the middle of `distance` pixels of such rows.
+fn between<'k>(
+    k: &'k Builder,
+    pixels: &Dealt<'k>,
+    ty: Ty,
+    ([z, y], part, distance): ([Option<Between<'k>>; 2], Ex<'k>, u32),
+    lane: Ex<'k>,
+) -> Ex<'k> {
+    let middle = (distance / 2).cast_signed();
+    let pixel = |row: i32, far: i32| pixels.pixel(row, far, lane).cast(ty);
+    let line = |row: i32| k.let_(mix(part, pixel(row, middle - 1), pixel(row, middle)));
+    let plane = |first: i32| match y {
+        None => line(first),
+        Some(y) => k.let_(mix(y.part, line(first), line(first + 1))),
+    };
+    match z {
+        None => plane(0),
+        Some(z) => k.let_(mix(z.part, plane(0), plane(pixels.count() / 2))),
+    }
+}
+
 /// The image in other extents. Places are looked up, since they are the same for all rows.
 pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) -> Plan {
     let (input, output) = (node.inputs[0], node.outputs[0]);
@@ -245,7 +296,7 @@ pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) ->
     } else {
         Ty::of(from.dtype()).expect("an element type that operations take")
     };
-    let single = single(from);
+    let (single, distance) = (single(from), distance(from, to, tuning));
     let k = Builder::new();
     let src = k.image("src", from.dtype(), Access::Read);
     let pairs = k.buffer("pairs", DType::I32, Access::Read);
@@ -260,20 +311,57 @@ pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) ->
         if !linear {
             let row = [k.load(pairs, z * 2), k.load(pairs, y * 2), k.graph().int(0)];
             let row = k.let_(k.index(src, row));
-            run.lanes.each(|lane| {
-                let x = k.load(pairs, (first + lane) * 2);
-                let value = k.load(src.buf, row + x);
+            let put = |lane: Ex<'_>, value: Ex<'_>| {
                 k.put(dst, [run.z, run.y, run.first + lane], value);
+            };
+            let looked_up = |lanes: Lanes<'_>| {
+                lanes.each(|lane| {
+                    let x = k.load(pairs, (first + lane) * 2);
+                    put(lane, k.load(src.buf, row + x));
+                });
+            };
+            let Some(distance) = distance else {
+                return looked_up(run.lanes);
+            };
+            return run.both_ways(&k, |lanes| {
+                if !lanes.whole {
+                    return looked_up(lanes);
+                }
+                let start = k.let_(row + run.first * distance.cast_signed());
+                let pixels = Dealt::read(&k, src.buf, (from.dtype(), &[start]), distance);
+                let middle = (distance / 2).cast_signed();
+                lanes.each(|lane| put(lane, pixels.pixel(0, middle, lane)));
             });
-            return;
         }
         let z = (!single[0]).then(|| looked_up(&k, pairs, parts, z));
         let y = (!single[1]).then(|| looked_up(&k, pairs, parts, y));
-        run.lanes.each(|lane| {
-            let x = looked_up(&k, pairs, parts, first + lane);
-            let found = value(&k, src, ty, [z, y, Some(x)]);
+        let put = |lane: Ex<'_>, found: Ex<'_>| {
             let at = [run.z, run.y, run.first + lane];
             k.put(dst, at, found.saturate(to.dtype()));
+        };
+        let mixed = |lanes: Lanes<'_>| {
+            lanes.each(|lane| {
+                let x = looked_up(&k, pairs, parts, first + lane);
+                put(lane, value(&k, src, ty, [z, y, Some(x)]));
+            });
+        };
+        let Some(distance) = distance else {
+            return mixed(run.lanes);
+        };
+        run.both_ways(&k, |lanes| {
+            if !lanes.whole {
+                return mixed(lanes);
+            }
+            let x = k.let_(run.first * distance.cast_signed());
+            let rows = rows(&k, src, [z, y], x);
+            let pixels = Dealt::read(&k, src.buf, (from.dtype(), &rows), distance);
+            lanes.each(|lane| {
+                let part = k.load(parts, first + lane);
+                put(
+                    lane,
+                    between(&k, &pixels, ty, ([z, y], part, distance), lane),
+                );
+            });
         });
     });
     let def = k.finish("wl_resize", tuning.group);

@@ -154,6 +154,7 @@ impl Builder {
             length,
             space,
             atomic: false,
+            dealt: false,
         });
         let place = Place::Array(u32::try_from(arrays.len() - 1).expect("few arrays"));
         Buf { place, ty }
@@ -184,6 +185,27 @@ impl Builder {
     pub fn store<'k>(&'k self, to: Buf, index: Ex<'k>, value: Ex<'k>) {
         assert_eq!(to.ty, value.ty(), "a store's value has the place's type");
         self.say(Stmt::Store(to.place, index.id(), value.id()));
+    }
+
+    /// Deals an item's array out onto the halves of another: elements of even numbers, then those of odd
+    /// ones. Both have the same type and length, a multiple of 32. Loops that read every second element
+    /// become single loads; this becomes shuffles of vectors where a language has them.
+    pub fn deal(&self, from: Buf, to: Buf) {
+        let mut arrays = self.arrays.borrow_mut();
+        let numbers = [from, to].map(|buf| match buf.place {
+            Place::Array(number) => number as usize,
+            Place::Buffer(_) => panic!("arrays are dealt out"),
+        });
+        let shapes = numbers.map(|number| {
+            let array = &mut arrays[number];
+            array.dealt = true;
+            assert_eq!(array.space, Space::Private, "an item's own are dealt out");
+            assert!(array.length.is_multiple_of(32), "whole vectors are dealt");
+            (array.ty, array.narrow, array.length)
+        });
+        assert_eq!(shapes[0], shapes[1], "both have the same elements");
+        assert_ne!(numbers[0], numbers[1], "an array is dealt out onto another");
+        self.say(Stmt::Deal(from.place, to.place));
     }
 
     /// Element number of a pixel.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warploom_core::DType;
 
-use super::def::{Access, Atomic, KernelDef, Place, Space, Target, Work};
+use super::def::{Access, ArrayDecl, Atomic, KernelDef, Place, Space, Target, Work};
 use super::walk::{Dialect, Walk};
 use crate::expr::{Bin, Node, Ty, Un};
 
@@ -90,6 +90,19 @@ fn register(ty: Ty) -> &'static str {
     }
 }
 
+/// OpenCL's vector of sixteen elements of an array.
+fn sixteen(array: &ArrayDecl) -> &'static str {
+    match (array.narrow, array.ty) {
+        (Some(DType::U8), _) => "uchar16",
+        (Some(DType::U16), _) => "ushort16",
+        (Some(DType::I16), _) => "short16",
+        (_, Ty::Bool | Ty::I32) => "int16",
+        (_, Ty::U32) => "uint16",
+        (_, Ty::F32) => "float16",
+        (_, Ty::F64) => "double16",
+    }
+}
+
 /// Signed overflow is undefined in C and wraps in ours, as unsigned numbers do in C.
 fn wrapping(sign: &str, a: &str, b: &str) -> String {
     format!("((int)((unsigned int){a} {sign} (unsigned int){b}))")
@@ -146,9 +159,13 @@ impl C<'_> {
                 (Space::Shared, true) => "__shared__ ",
                 (Space::Shared, false) => "__local ",
             };
+            let aligned = match (array.dealt, self.cuda) {
+                (true, false) => " __attribute__((aligned(128)))",
+                _ => "",
+            };
             let _ = writeln!(
                 text,
-                "  {space}{} a{at}[{}];",
+                "  {space}{} a{at}[{}]{aligned};",
                 array.narrow.map_or(register(array.ty), element),
                 array.length
             );
@@ -345,6 +362,23 @@ impl Dialect for C<'_> {
                 .map_or_else(String::new, |dtype| format!("({})", element(dtype))),
         };
         format!("{}[{index}] = {cast}{value};", Self::place(place))
+    }
+
+    fn deal(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        let (Place::Array(number), false) = (from, self.cuda) else {
+            return self.dealt(from, to, length);
+        };
+        let array = &self.def.arrays[number as usize];
+        let vector = sixteen(array);
+        let (from, to, half) = (Self::place(from), Self::place(to), length / 32);
+        vec![
+            format!("for (int deal = 0; deal < {half}; deal += 1) {{"),
+            format!("  const {vector} low = ((const {vector}*){from})[deal * 2];"),
+            format!("  const {vector} high = ((const {vector}*){from})[deal * 2 + 1];"),
+            format!("  (({vector}*){to})[deal] = ({vector})(low.even, high.even);"),
+            format!("  (({vector}*){to})[deal + {half}] = ({vector})(low.odd, high.odd);"),
+            "}".into(),
+        ]
     }
 
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String {

@@ -61,6 +61,8 @@ pub struct ArrayDecl {
     pub space: Space,
     /// Whether some access to it is atomic.
     pub atomic: bool,
+    /// Whether it is dealt out, so that whole vectors of it are moved.
+    pub dealt: bool,
 }
 
 /// A place in the launch: an `i32` that differs between work items.
@@ -119,6 +121,9 @@ pub enum Stmt {
     Set(u32, Id),
     /// Writes an element of memory.
     Store(Place, Id, Id),
+    /// Deals an array out onto the halves of another of the same length: elements of even numbers, then
+    /// those of odd ones.
+    Deal(Place, Place),
     /// Changes an element of memory as one step, and names what it was.
     Atomic(u32, Atomic, Place, Id, Id),
     /// Runs the first block if the condition holds, else the second.

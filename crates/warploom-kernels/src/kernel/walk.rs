@@ -34,6 +34,21 @@ pub(super) trait Dialect {
     fn load(&self, place: Place, index: &str) -> String;
     /// Writes an element, the whole statement.
     fn store(&self, place: Place, index: &str, value: &str) -> String;
+    /// Deals `length` elements of an array out onto the halves of another, the whole statements.
+    fn deal(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        self.dealt(from, to, length)
+    }
+    /// The same, element by element.
+    fn dealt(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        let half = length / 2;
+        let (even, odd) = (self.load(from, "deal * 2"), self.load(from, "deal * 2 + 1"));
+        vec![
+            self.for_("deal", "0", &half.to_string(), "1"),
+            format!("  {}", self.store(to, "deal", &even)),
+            format!("  {}", self.store(to, &format!("deal + {half}"), &odd)),
+            "}".into(),
+        ]
+    }
     /// Changes an element as one step: an expression of what it was.
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String;
     /// The head of a counting loop.
@@ -309,6 +324,15 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 let [index, value] = self.values([Root::Bounded(*index), Root::Any(*value)]);
                 let line = self.dialect.store(*place, &index, &value);
                 self.line(&line);
+            }
+            Stmt::Deal(from, to) => {
+                let length = match *from {
+                    Place::Array(number) => self.def.arrays[number as usize].length,
+                    Place::Buffer(_) => unreachable!("arrays are dealt out"),
+                };
+                for line in self.dialect.deal(*from, *to, length) {
+                    self.line(&line);
+                }
             }
             Stmt::Atomic(number, op, place, index, value) => {
                 let old = match op {

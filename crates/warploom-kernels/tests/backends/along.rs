@@ -64,7 +64,9 @@ fn windows_of_every_type() {
     let combines = [Combine::Sum, Combine::Min, Combine::Max];
     agree(DTYPES.iter().flat_map(move |dtype| {
         combines.into_iter().flat_map(move |combine| {
-            (0..3).map(move |axis| window(*dtype, [3, 5, 70], axis, 4, combine))
+            (0..3).flat_map(move |axis| {
+                [4, 20].map(move |radius| window(*dtype, [3, 5, 70], axis, radius, combine))
+            })
         })
     }));
 }
@@ -103,7 +105,7 @@ fn windows_of_several_pieces() {
     agree(PIECES.into_iter().flat_map(move |dims| {
         (1..3).flat_map(move |axis| {
             combines.into_iter().flat_map(move |combine| {
-                [1, 3, 32, 33, 513]
+                [1, 3, 32, 33, 64, 65, 513]
                     .map(move |radius| window(DType::F32, dims, axis, radius, combine))
             })
         })

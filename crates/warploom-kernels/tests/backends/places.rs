@@ -7,13 +7,14 @@ use warploom_kernels::flow::{Prim, Project, Tile};
 use super::case::{Case, DTYPES, Picked, image};
 use super::devices::agree;
 
-const SHAPES: [[u64; 3]; 6] = [
+const SHAPES: [[u64; 3]; 7] = [
     [1, 33, 70],
     [1, 1, 9],
     [1, 7, 1],
     [4, 6, 130],
     [1, 3, 3],
     [40, 5, 35],
+    [1, 2, 1100],
 ];
 
 fn shapes(dtype: DType) -> impl Iterator<Item = Picked> {
@@ -78,7 +79,9 @@ fn reversals() {
 
 #[test]
 fn exchanges() {
-    agree(types().chain(shapes(DType::F32)).flat_map(|picked| {
+    let tiles = DTYPES.map(|dtype| Picked::new(dtype, [1, 20, 150], Boundary::Clamp));
+    let all = types().chain(shapes(DType::F32)).chain(tiles);
+    agree(all.flat_map(|picked| {
         [[0, 1], [1, 2], [2, 0]].map(|axes: [u8; 2]| {
             let [a, b] = axes.map(usize::from);
             let mut dims = picked.dims;
@@ -117,6 +120,24 @@ fn sizes() {
                 })
             }),
     );
+}
+
+#[test]
+fn whole_parts_of_sizes() {
+    agree(whole().flat_map(|(picked, part)| {
+        let [z, y, x] = picked.dims;
+        [true, false].map(|linear| {
+            let dtype = if linear {
+                picked.real().dtype
+            } else {
+                picked.dtype
+            };
+            let gives = image(dtype, [z, y.div_ceil(2), x / part]);
+            let case = Case::one(Prim::Resize { linear }, &[picked.kind()], gives);
+            let want = case.picture(0).resize(linear, gives);
+            case.expecting(&want)
+        })
+    }));
 }
 
 #[test]
@@ -170,6 +191,35 @@ fn planes() {
             let gives = image(dtype, [1, y, x]);
             let case = Case::one(Prim::Project(project), &[picked.kind()], gives);
             let want = case.picture(0).project(project, gives);
+            case.expecting(&want)
+        })
+    }));
+}
+
+/// Images that are a whole number of times as wide as what is made of them, in several runs.
+fn whole() -> impl Iterator<Item = (Picked, u64)> {
+    let dims = [[1, 6, 1400], [2, 4, 600], [1, 1, 520]];
+    let shapes = dims.map(|dims| Picked::new(DType::F32, dims, Boundary::Clamp));
+    let types = DTYPES.map(|dtype| Picked::new(dtype, [1, 4, 520], Boundary::Clamp));
+    let all = shapes.into_iter().chain(types);
+    all.flat_map(|picked| [2, 4].map(|part| (picked, part)))
+}
+
+#[test]
+fn tiles_that_are_dealt_out() {
+    agree(whole().flat_map(|(picked, part)| {
+        [Tile::Mean, Tile::Sum, Tile::Max].map(|tile| {
+            let part = u32::try_from(part).expect("small");
+            let factor = [1, if picked.dims[1] > 1 { 2 } else { 1 }, part];
+            let dims = [0, 1, 2].map(|axis| picked.dims[axis] / u64::from(factor[axis]));
+            let dtype = if tile == Tile::Max {
+                picked.dtype
+            } else {
+                picked.real().dtype
+            };
+            let gives = image(dtype, dims);
+            let case = Case::one(Prim::Bin { factor, tile }, &[picked.kind()], gives);
+            let want = case.picture(0).bin(factor, tile, gives);
             case.expecting(&want)
         })
     }));

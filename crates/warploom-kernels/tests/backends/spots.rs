@@ -75,6 +75,16 @@ fn neighbourhoods_of_every_type() {
 }
 
 #[test]
+fn extremes_of_several_tiles_beyond_every_edge() {
+    let shapes = [[1, 70, 530], [2, 66, 70]];
+    let reals = Picked::every(DType::F32, &shapes);
+    let bytes = Picked::every(DType::U8, &shapes[..1]);
+    agree(reals.chain(bytes).flat_map(|picked| {
+        [Combine::Min, Combine::Max].map(|combine| around(&picked, round(&picked, 5.0), combine))
+    }));
+}
+
+#[test]
 fn neighbourhoods_of_every_shape_beyond_every_edge() {
     agree(Picked::every(DType::F32, &SHAPES).flat_map(|picked| {
         let round = round(&picked, 3.0);

@@ -1,6 +1,7 @@
 //! Windows along an axis on a processor, where what an item works on fits its nearest cache.
 
 mod extremes;
+mod stacked;
 mod turned;
 
 use warploom_core::DType;
@@ -18,10 +19,11 @@ pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) ->
     if !tuning.is_processor() {
         return None;
     }
-    match window.combine {
+    let stacked = stacked::plan(flow, node, window, tuning);
+    stacked.or_else(|| match window.combine {
         Combine::Sum => turned::plan(flow, node, window, tuning),
         Combine::Min | Combine::Max => extremes::plan(flow, node, window, tuning),
-    }
+    })
 }
 
 /// How often each pixel is read from the image, where there is a way of a processor's own.
@@ -29,10 +31,12 @@ pub(super) fn reads(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) -
     if !tuning.is_processor() {
         return None;
     }
-    match window.combine {
+    let dtype = flow.kind(node.outputs[0]).dtype();
+    let stacked = stacked::reads(dtype, window);
+    stacked.or_else(|| match window.combine {
         Combine::Sum => turned::reads(window),
-        Combine::Min | Combine::Max => extremes::reads(flow.kind(node.outputs[0]).dtype(), window),
-    }
+        Combine::Min | Combine::Max => extremes::reads(dtype, window),
+    })
 }
 
 /// What the kernels are given.

@@ -183,7 +183,8 @@ fn three_devices_have_bars_that_move() {
         eprintln!("not tried: PoCL does not show three devices here");
         return;
     }
-    let bench = Bench::new(900);
+    // Enough for the last device to come, on a machine that is busy, to find several batches left.
+    let bench = Bench::new(3000);
     let names = DEVICES.join(",");
     let line =
         format!("stty cols 120; '{program}' run spots.toml -i images -o out --devices {names}");
@@ -224,7 +225,7 @@ fn three_devices_have_bars_that_move() {
         };
         assert!(told.iter().any(is_told), "{name}: {told:?}");
     }
-    assert!(seen.contains("900 records: 900 ok in "), "{seen}");
+    assert!(seen.contains("3000 records: 3000 ok in "), "{seen}");
 }
 
 #[test]

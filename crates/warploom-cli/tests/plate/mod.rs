@@ -91,6 +91,7 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
         command
             .env("WARPLOOM_CPU_ONLY", "1")
+            .env("WARPLOOM_LEASES", self.path("leases"))
             .current_dir(self.folder.path())
             .args(["run", "spots.toml", "-i", "images/{site}_{channel}.npy"])
             .args(args);
@@ -128,12 +129,14 @@ impl Bench {
         npy(&self.input(number), "<u2", "64, 48", &pixels);
     }
 
+    /// A run that shares devices with no other test: whoever waits for another's may get no part of the work.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
         command
             .env_remove("WARPLOOM_BACKENDS")
             .env_remove("WARPLOOM_LOG")
             .env("WARPLOOM_CPU_ONLY", "1")
+            .env("WARPLOOM_LEASES", self.path("leases"))
             .current_dir(self.folder.path())
             .args(["run", "spots.toml", "-i", "images"])
             .args(args);

@@ -46,7 +46,8 @@ def remove_large_labels(a, maximum, relabel=False):
     return kept(a, lambda sizes: sizes <= maximum, relabel)
 
 
-@operation("clear_border", **LABELS)
+# Of `small` images neighbours have other labels: pieces meet at corners in every way.
+@operation("clear_border", **{**LABELS, "inputs": [("labels",), ("small",)]})
 @active
 def clear_border(a):
     return segmentation.clear_border(a)

@@ -99,6 +99,26 @@ fn borders() {
     agree(on_labels(&[Prim::ClearBorder], &[1000]));
 }
 
+/// Pixels of few labels without anything between: the ends of runs meet across corners in every way.
+#[test]
+fn borders_where_labels_touch() {
+    let cases = SHAPES.into_iter().flat_map(|dims| {
+        [2_u64, 3, 6].map(|labels| {
+            let mut state = 88_172_645_463_325_252_u64;
+            let pixels = (0..dims.iter().product()).map(|_: u64| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                u32::try_from((state >> 30) % labels).expect("few")
+            });
+            let pixels: Vec<u32> = pixels.collect();
+            let like = image(DType::U32, dims);
+            Case::one(Prim::ClearBorder, &[like], like).with_input(0, &pixels)
+        })
+    });
+    agree(cases);
+}
+
 #[test]
 fn sizes_and_numbers() {
     let prims = [

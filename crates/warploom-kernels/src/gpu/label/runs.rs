@@ -312,14 +312,12 @@ impl<'k> Table<'k> {
                 || {
                     let ([a_start, a_end], [b_start, b_end]) = (get(left), get(right));
                     let mut touch = a_start.lt(b_end + reach) & b_start.lt(a_end + reach);
+                    let label = |row: Ex<'k>, x: Ex<'k>| k.load(pixels, row * self.nx + x);
                     if sort == Sort::Labels {
-                        let label = |row: Ex<'k>, x: Ex<'k>| k.load(pixels, row * self.nx + x);
                         touch = touch & label(rows[0], a_start).is(label(rows[1], b_start));
                     }
-                    k.if_(touch, || {
-                        let number = |var| k.let_((k.get(var) + 1).cast(Ty::U32));
-                        join(number(a), number(b));
-                    });
+                    let number = |var| k.let_((k.get(var) + 1).cast(Ty::U32));
+                    k.if_(touch, || join(number(a), number(b)));
                     // The one that ends first touches nothing further. Of two that end together,
                     // the one whose next starts first goes on.
                     let next = |var: Var, stop: Ex<'k>| {
@@ -329,6 +327,16 @@ impl<'k> Table<'k> {
                     };
                     let (a_next, b_next) = (next(a, a_stop), next(b, b_stop));
                     let equal = a_end.is(b_end) & a_next.lt(i32::MAX) & a_next.le(b_next);
+                    if sort == Sort::Labels {
+                        // Runs of labels follow each other without a gap: where both rows go on at
+                        // once, this run is left behind before its other corner is looked at.
+                        k.if_(equal & b_next.is(b_end), || {
+                            let alike = label(rows[0], a_start).is(label(rows[1], b_next));
+                            k.if_(alike, || {
+                                join(number(a), k.let_((k.get(b) + 2).cast(Ty::U32)));
+                            });
+                        });
+                    }
                     k.if_else(
                         a_end.lt(b_end) | equal,
                         || self.step(a, left, a_stop),

@@ -37,9 +37,7 @@ pub(super) fn run(prim: &Prim, sources: &[Image<'_>], targets: &mut Vec<ImageMut
             if let ImageMut::F64(mut list) = target() {
                 let list = list.row(0, 0);
                 let first = 3 - list.len();
-                for (to, by) in list.iter_mut().zip(&shift[first..]) {
-                    *to = *by as f64;
-                }
+                list.copy_from_slice(&shift[first..]);
             }
         }
         _ => return false,

@@ -121,8 +121,9 @@ fn circular<T: Pixel<Real: Transform>>(
 
 /// By how many whole pixels (z, y, x) `a` is moved against `b`, as
 /// `skimage.registration.phase_cross_correlation`: where the inverse transform of the spectra's
-/// phase difference is greatest. Moves of more than half an axis are the other way round.
-pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [i64; 3] {
+/// phase difference is greatest. Moves of more than half an axis are the other way round. A pixel that is
+/// no number leaves nothing that is greatest: NaN.
+pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [f64; 3] {
     fit(a.dims(), b.dims());
     let dims @ [nz, ny, nx] = a.dims();
     let fills: [Fill<'_, f64>; 2] = [&|z, y, row| copy(a.row(z, y), row), &|z, y, row| {
@@ -139,11 +140,13 @@ pub fn phase_shift<A: Pixel, B: Pixel>(a: View<'_, A>, b: View<'_, B>) -> [i64; 
         };
         product / size.max(100.0 * f64::EPSILON)
     });
-    let best = first_greatest(peaks.as_slice());
+    let Some(best) = first_greatest(peaks.as_slice()) else {
+        return [f64::NAN; 3];
+    };
     let place = [best / (ny * nx), best / nx % ny, best % nx];
     std::array::from_fn(|axis| {
         let (at, length) = (place[axis] as i64, [nz, ny, nx][axis] as i64);
-        if at > length / 2 { at - length } else { at }
+        (if at > length / 2 { at - length } else { at }) as f64
     })
 }
 
@@ -161,8 +164,8 @@ fn product<R: Transform>(
     one.inverse()
 }
 
-/// Where the first of the greatest magnitudes is.
-fn first_greatest(values: &[f64]) -> usize {
+/// Where the first of the greatest magnitudes is, if there is a number at all.
+fn first_greatest(values: &[f64]) -> Option<usize> {
     let part = |(part, values): (usize, &[f64])| {
         let mut best = (f64::NEG_INFINITY, 0);
         for (at, value) in values.iter().enumerate() {
@@ -175,7 +178,8 @@ fn first_greatest(values: &[f64]) -> usize {
     // Parts are in their order, so that of equals the first stays.
     let better = |a: (f64, usize), b: (f64, usize)| if b.0 > a.0 { b } else { a };
     let parts = values.par_chunks(PART).enumerate().map(part);
-    parts.reduce(|| (f64::NEG_INFINITY, 0), better).1
+    let (greatest, at) = parts.reduce(|| (f64::NEG_INFINITY, 0), better);
+    (greatest >= 0.0).then_some(at)
 }
 
 /// Values that a thread looks through at a time.
@@ -262,7 +266,10 @@ mod tests {
         }
         assert_eq!(
             phase_shift(View::packed(&a, dims), View::packed(&b, dims)),
-            shift
+            shift.map(|by| by as f64)
         );
+        a[count / 2] = f32::NAN;
+        let none = phase_shift(View::packed(&a, dims), View::packed(&b, dims));
+        assert!(none.iter().all(|by| by.is_nan()), "{none:?}");
     }
 }

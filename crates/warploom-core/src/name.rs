@@ -141,20 +141,25 @@ pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// The longest text that may be a mistyped name, in characters.
 const LONGEST: usize = 100;
 
-/// Levenshtein distance; texts here are a few characters long.
+/// Characters to add, leave out, replace or exchange with their neighbour, which is what fast fingers do
+/// to short names; texts here are a few characters long.
 fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+    let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
+    let (mut before, mut above) = (Vec::new(), (0..=b.len()).collect::<Vec<usize>>());
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let replace = above[j] + usize::from(a[i] != b[j]);
+            let mut least = replace.min(row[j] + 1).min(above[j + 1] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                let exchange: usize = before[j - 1];
+                least = least.min(exchange + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]
@@ -187,6 +192,10 @@ mod tests {
         assert_eq!(nearest("opncl", known), Some("opencl"));
         assert_eq!(nearest("cudaa", known), Some("cuda"));
         assert_eq!(nearest("metal", known), None);
+        // Exchanged neighbours are one slip, also in names too short for two.
+        assert_eq!(nearest("wgup", known), Some("wgpu"));
+        assert_eq!(nearest("sigam", ["sigma", "radius"]), Some("sigma"));
+        assert_eq!(nearest("adcu", known), None);
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub mod moves;
 pub mod objects;
 mod pages;
 pub mod pass;
+mod past;
 pub mod percentile;
 pub mod pixel;
 mod pixelwise;

@@ -124,20 +124,18 @@ pub fn affine_linear<T: Pixel>(image: View<'_, T>, affine: &Affine, out: ViewMut
         return;
     }
     // Neighbouring rows are read from the same lines of the image: a column of chunks finds them in the
-    // nearest cache, where whole rows would have pushed them out.
+    // nearest cache, where whole rows would have pushed them out. At the ends of a column lines are fetched
+    // that those above and below it fetch too: the taller it is, the fewer times.
     let steps = [mz[2], my[2], mx[2]];
-    let [_, rows, width] = out.dims();
-    for_bands(out, band_height(width), &|mut band: Band<'_, T::Real>| {
+    let [planes, rows, width] = out.dims();
+    let fair = planes * rows / (8 * rayon::current_num_threads());
+    let height = fair.clamp(1, TALL).max(band_height(width));
+    for_bands(out, height, &|mut band: Band<'_, T::Real>| {
         let mut around = Around::new();
         for first in (0..width).step_by(CHUNK) {
             for at in band.rows() {
-                let starts = [0, 1, 2].map(|axis| {
-                    place(
-                        affine.matrix[axis],
-                        affine.offset[axis],
-                        [at / rows, at % rows, 0],
-                    )
-                });
+                let row = [at / rows, at % rows, 0];
+                let starts = [place(mz, oz, row), place(my, oy, row), place(mx, ox, row)];
                 let last = width.min(first + CHUNK);
                 let to = &mut band.row(at)[first..last];
                 dispatch!(level, _simd => around.read(image, starts, steps, first as i32, to));
@@ -145,6 +143,9 @@ pub fn affine_linear<T: Pixel>(image: View<'_, T>, affine: &Affine, out: ViewMut
         }
     });
 }
+
+/// Rows of a column of chunks, at most: what they are read from is a part of the second cache.
+const TALL: usize = 128;
 
 /// Bytes allocated by [`resize_linear`] and [`resize_nearest`]: where every column is read.
 pub fn scratch_bytes(out: [usize; 3]) -> usize {

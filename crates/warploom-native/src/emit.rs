@@ -1,9 +1,11 @@
 //! From instructions of a routine to those of the processor.
 
 use super::codes::{self, Code};
-use super::encode::{MASK, Place, Reg};
+use super::encode::{Bytes, MASK, Place, Reg};
+use super::fused::{FMA, FMA_DOUBLE, FMS, FNMA};
+use super::merge::{merged, twins};
 use super::program::{Bin, Element, Ins, Un, Value};
-use super::registers::Registers;
+use super::registers::{Registers, load_bases};
 use super::routine::Width;
 
 /// Bytes of a number in memory: as wide as the widest vector.
@@ -46,13 +48,6 @@ pub(crate) fn double(bits: u64) -> Place {
     Place::Memory(at as u32 * SLOT)
 }
 
-/// Products and sums rounded once: the sum takes the place of the summand, or of a factor.
-const FMA: [Code; 2] = [codes::VFMADD231PS, codes::VFMADD213PS];
-const FMA_DOUBLE: [Code; 2] = [codes::VFMADD231PD, codes::VFMADD213PD];
-
-/// The table of `(mask & yes) | (!mask & no)`.
-const EITHER: u8 = 0xca;
-
 // Predicates of comparisons, of real numbers and of whole ones.
 pub(crate) const EQ: u8 = 0;
 pub(crate) const LT: u8 = 1;
@@ -61,21 +56,62 @@ pub(crate) const NOT_A_NUMBER: u8 = 3;
 pub(crate) const NE: u8 = 4;
 const GE: u8 = 13;
 
-/// The bytes of a routine, and of the memory it needs. Its results go `past` the caches or into them.
-pub(crate) fn emit(
-    code: &[Ins],
-    width: Width,
-    numbers: u16,
-    rows: usize,
-    outs: usize,
-    past: bool,
-) -> (Vec<u8>, usize) {
+/// Shorter expressions wait for memory rather than for their own results.
+const WORTH_TWO: usize = 24;
+
+/// A routine as it is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Order<'a> {
+    pub(crate) code: &'a [Ins],
+    pub(crate) width: Width,
+    pub(crate) numbers: u16,
+    pub(crate) rows: usize,
+    pub(crate) outs: usize,
+    /// Do its results go past the caches, or into them?
+    pub(crate) past: bool,
+}
+
+/// The bytes of a routine, and of the memory it needs.
+pub(crate) fn emit(order: Order<'_>) -> (Vec<u8>, usize) {
+    let code = merged(order.code, order.width);
+    let order = Order {
+        code: &code,
+        ..order
+    };
+    let twins = twins(&code);
+    let two = Order {
+        code: &twins,
+        ..order
+    };
+    let lanes = order.width.lanes() as u8;
+    let pointers = order.rows + order.outs;
+    let steps = code.iter().filter(|ins| !ins.rests_in_memory()).count();
+    let is_long = steps >= WORTH_TWO && !code.contains(&Ins::Along);
+    // Where each step waits for the one before it, those of the next pixels are done meanwhile.
+    let pair = is_long.then(|| body(two, 2)).filter(|it| !it.has_spilled());
+    let one = body(order, 1);
+    let mut all = Bytes::new(order.width);
+    let memory = one.memory().max(pair.as_ref().map_or(0, Registers::memory));
+    load_bases(&mut all, pointers);
+    if let Some(pair) = pair {
+        all.begin_pairs(lanes, &pair.prologue, &pair.bytes.all);
+        all.rest_of_pairs(lanes, &one.prologue, &one.bytes.all);
+    } else {
+        all.begin(lanes, &one.prologue, &one.bytes.all);
+    }
+    all.finish(order.past);
+    (all.all, memory as usize)
+}
+
+/// The steps for one pixel of each lane, or for `vectors` of them; numbers that need not be read again
+/// and again are in registers.
+fn body(order: Order<'_>, vectors: usize) -> Registers<'_> {
     // Once to see how many registers are left, and again with numbers in them.
-    let alone = write(code, width, numbers, rows, outs, past, Vec::new());
-    let mut uses = vec![(0_u32, 0_u16); usize::from(numbers)];
-    for ins in code {
+    let alone = write(order, vectors, Vec::new());
+    let mut uses = vec![(0_u32, 0_u16); usize::from(order.numbers)];
+    for ins in order.code {
         for value in ins.operands() {
-            if let Ins::Number(number) = code[value as usize] {
+            if let Ins::Number(number) = order.code[value as usize] {
                 uses[usize::from(number)] = (uses[usize::from(number)].0 + 1, number);
             }
         }
@@ -84,40 +120,28 @@ pub(crate) fn emit(
     uses.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
     uses.truncate(alone.idle());
     let resident: Vec<u16> = uses.into_iter().map(|(_, number)| number).collect();
-    let made = if resident.is_empty() {
+    if resident.is_empty() {
         alone
     } else {
-        write(code, width, numbers, rows, outs, past, resident)
-    };
-    let memory = made.memory() as usize;
-    (made.bytes.all, memory)
+        write(order, vectors, resident)
+    }
 }
 
-fn write(
-    code: &[Ins],
-    width: Width,
-    numbers: u16,
-    rows: usize,
-    outs: usize,
-    past: bool,
-    resident: Vec<u16>,
-) -> Registers<'_> {
+fn write(order: Order<'_>, vectors: usize, resident: Vec<u16>) -> Registers<'_> {
+    let Order { code, width, .. } = order;
+    let memory = number_at(order.numbers);
     let mut maker = Maker {
-        at: Registers::new(code, width, number_at(numbers), rows, resident),
+        at: Registers::new(code, width, vectors, memory, order.rows, resident),
         width,
-        past,
+        past: order.past,
     };
-    maker.at.load_bases(rows + outs);
-    maker.at.load_residents();
-    maker.at.bytes.begin();
-    let start = maker.at.bytes.all.len();
+    maker.at.know_bases(order.rows + order.outs);
     for (at, ins) in (0..).zip(code) {
-        if !ins.rests_in_memory() {
+        if !ins.rests_in_memory() && maker.at.is_needed(at) {
             maker.instruction(at, *ins);
             maker.at.end(at);
         }
     }
-    maker.at.bytes.finish(start, width.lanes() as u8, past);
     maker.at
 }
 
@@ -150,7 +174,7 @@ impl Maker<'_> {
             Ins::Number(_) => unreachable!("numbers rest in memory"),
             Ins::Row { row, element } => {
                 let to = self.at.result(at);
-                let from = self.at.input(row, element);
+                let from = self.at.input(row, element, at);
                 let code = match element {
                     Element::U8 => codes::VPMOVZXBD,
                     Element::U16 => codes::VPMOVZXWD,
@@ -173,7 +197,10 @@ impl Maker<'_> {
             Ins::Un(op, a) => self.unary(at, op, a),
             Ins::Bin(op, a, b) => self.binary(at, op, a, b),
             Ins::Fma(a, b, c) => self.fused(at, [a, b, c], FMA),
+            Ins::Fms(a, b, c) => self.fused(at, [a, b, c], FMS),
+            Ins::Fnma(a, b, c) => self.fused(at, [a, b, c], FNMA),
             Ins::FmaD(a, b, c) => self.fused(at, [a, b, c], FMA_DOUBLE),
+            Ins::SelectIf(how, [a, b], [yes, no]) => self.select_if(at, how, [a, b], [yes, no]),
             Ins::Select(cond, yes, no) => self.select(at, cond, yes, no),
             Ins::Put {
                 out,
@@ -187,7 +214,7 @@ impl Maker<'_> {
             Ins::BinD(op, a, b) => self.binary_double(at, op, a, b),
             Ins::PutDoubles { out, half, value } => {
                 let from = self.at.in_register(value);
-                let to = self.at.half_output(out, half);
+                let to = self.at.half_output(out, half, at);
                 self.op(self.store(), from, 0, to);
                 self.at.read(at);
             }
@@ -392,73 +419,9 @@ impl Maker<'_> {
         self.op(codes::VPXOR, to, to, constant(ALL));
     }
 
-    fn fused(&mut self, at: u32, [a, b, c]: [Value; 3], [summand, product]: [Code; 2]) {
-        // The sum takes the place of an operand that is not needed afterwards.
-        if let Some(sum) = self.at.dying(c, at) {
-            let (a, b) = if self.at.is_near(b) { (b, a) } else { (a, b) };
-            let left = self.at.in_register(a);
-            let right = self.at.anywhere(b);
-            if self.at.dying(c, at) == Some(sum) {
-                self.at.read(at);
-                self.at.result_in(at, sum);
-                self.op(summand, sum, left, right);
-                return;
-            }
-        }
-        let (a, b) = if self.at.dying(b, at).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        let factor = self.at.in_register(a);
-        let other = self.at.in_register(b);
-        let rest = self.at.anywhere(c);
-        if self.at.dying(a, at) == Some(factor) {
-            self.at.read(at);
-            self.at.result_in(at, factor);
-            self.op(product, factor, other, rest);
-        } else {
-            // Nothing may have the result's register before it is read.
-            let to = self.at.result(at);
-            self.op(codes::VMOVUPS, to, 0, Place::Reg(factor));
-            self.op(product, to, other, rest);
-            self.at.read(at);
-        }
-    }
-
-    fn select(&mut self, at: u32, cond: Value, yes: Value, no: Value) {
-        let mask = self.at.in_register(cond);
-        if !self.is_512() {
-            let other = self.at.in_register(no);
-            let chosen = self.at.anywhere(yes);
-            self.at.read(at);
-            let to = self.at.result(at);
-            self.at
-                .bytes
-                .op_with(codes::VBLENDVPS, to, other, chosen, mask << 4);
-            return;
-        }
-        let chosen = self.at.in_register(yes);
-        let other = self.at.anywhere(no);
-        if self.at.dying(cond, at) == Some(mask) && cond != yes && cond != no {
-            self.at.read(at);
-            self.at.result_in(at, mask);
-            self.at
-                .bytes
-                .op_with(codes::VPTERNLOGD, mask, chosen, other, EITHER);
-        } else {
-            let to = self.at.result(at);
-            self.op(codes::VMOVUPS, to, 0, Place::Reg(mask));
-            self.at
-                .bytes
-                .op_with(codes::VPTERNLOGD, to, chosen, other, EITHER);
-            self.at.read(at);
-        }
-    }
-
     fn put(&mut self, at: u32, out: u8, element: Element, value: Value) {
         let from = self.at.in_register(value);
-        let to = self.at.output(out, element);
+        let to = self.at.output(out, element, at);
         let [first, second] = [0, 1].map(|which| self.at.spare(which));
         match element {
             Element::Word => self.op(self.store(), from, 0, to),

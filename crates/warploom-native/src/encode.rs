@@ -82,6 +82,19 @@ impl Bytes {
 
     /// With the prefix of AVX-512, and vectors of so many bytes.
     pub(crate) fn evex(&mut self, code: Code, to: Reg, a: Reg, b: Place, bytes: u8) {
+        self.evex_where(code, to, a, b, bytes, 0);
+    }
+
+    /// The same where a register of masks says so; that of number 0 says so everywhere.
+    pub(crate) fn evex_where(
+        &mut self,
+        code: Code,
+        to: Reg,
+        a: Reg,
+        b: Place,
+        bytes: u8,
+        mask: Reg,
+    ) {
         let (x, beyond) = Self::extensions(b);
         self.all.extend([
             0x62,
@@ -91,7 +104,7 @@ impl Bytes {
                 | flag(to & 16 == 0, 4)
                 | code.map,
             flag(code.wide, 7) | ((!a & 15) << 3) | 4 | code.prefix,
-            (bytes / 32) << 5 | flag(a & 16 == 0, 3),
+            (bytes / 32) << 5 | flag(a & 16 == 0, 3) | mask,
             code.opcode,
         ]);
         self.operand(to, b);
@@ -150,19 +163,52 @@ impl Bytes {
         ]);
     }
 
-    /// `RAX = 0`.
-    pub(crate) fn begin(&mut self) {
-        self.all.extend([0x31, 0xc0]);
+    /// The loop of a routine: `prologue`, then `body` for `lanes` pixels after `lanes` pixels, of which
+    /// there are some.
+    pub(crate) fn begin(&mut self, lanes: u8, prologue: &[u8], body: &[u8]) {
+        self.all.extend([0x31, 0xc0]); // xor eax, eax
+        self.all.extend(prologue);
+        self.repeated(lanes, body);
     }
 
-    /// `lanes` more pixels are done; goes on at `start` while there are any left, then returns. What
-    /// went past the caches is in memory then, where other threads see it.
-    pub(crate) fn finish(&mut self, start: usize, lanes: u8, past: bool) {
-        self.all.extend([0x48, 0x83, 0xc0, lanes]); // add rax, lanes
+    /// The same for twice `lanes` pixels at a time, as long as there are as many.
+    pub(crate) fn begin_pairs(&mut self, lanes: u8, prologue: &[u8], body: &[u8]) {
+        self.all.extend([0x31, 0xc0]); // xor eax, eax
+        self.all.extend([0x48, 0x83, 0xea, lanes]); // sub rdx, lanes
+        let mut pairs = Self::new(self.width);
+        pairs.all.extend(prologue);
+        pairs.repeated(2 * lanes, body);
+        self.all.extend([0x48, 0x39, 0xd0]); // cmp rax, rdx
+        self.unless_below(&pairs.all);
+    }
+
+    /// What [`Bytes::begin_pairs`] left, `lanes` pixels or none.
+    pub(crate) fn rest_of_pairs(&mut self, lanes: u8, prologue: &[u8], body: &[u8]) {
+        self.all.extend([0x48, 0x83, 0xc2, lanes]); // add rdx, lanes
+        self.all.extend([0x48, 0x39, 0xd0]); // cmp rax, rdx
+        self.unless_below(&[prologue, body].concat());
+    }
+
+    /// Jumps over `bytes` when the comparison before did not say "below".
+    fn unless_below(&mut self, bytes: &[u8]) {
+        self.all.extend([0x0f, 0x83]); // jae
+        self.all.extend((bytes.len() as u32).to_le_bytes());
+        self.all.extend(bytes);
+    }
+
+    /// `body`, again and again: each time so many more pixels are done, until all are.
+    fn repeated(&mut self, pixels: u8, body: &[u8]) {
+        let start = self.all.len();
+        self.all.extend(body);
+        self.all.extend([0x48, 0x83, 0xc0, pixels]); // add rax, pixels
         self.all.extend([0x48, 0x39, 0xd0]); // cmp rax, rdx
         self.all.extend([0x0f, 0x82]); // jb start
         let forth = (self.all.len() + 4 - start) as u32;
         self.all.extend(forth.wrapping_neg().to_le_bytes());
+    }
+
+    /// Returns. What went past the caches is in memory then, where other threads see it.
+    pub(crate) fn finish(&mut self, past: bool) {
         if past {
             self.all.extend([0x0f, 0xae, 0xf8]); // sfence
         }

@@ -41,6 +41,8 @@ mod codes;
 mod doubles;
 mod emit;
 mod encode;
+mod fused;
+mod merge;
 mod program;
 mod registers;
 mod routine;

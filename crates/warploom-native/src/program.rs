@@ -154,6 +154,23 @@ pub enum BinB {
 }
 
 impl Bin {
+    /// Is it a truth about two numbers of 32 bits?
+    pub(crate) const fn compares(self) -> bool {
+        matches!(
+            self,
+            Self::LtF
+                | Self::LeF
+                | Self::EqF
+                | Self::NeF
+                | Self::LtI
+                | Self::LeI
+                | Self::LtU
+                | Self::LeU
+                | Self::EqI
+                | Self::NeI
+        )
+    }
+
     /// May its operands be exchanged?
     pub(crate) const fn commutes(self) -> bool {
         matches!(
@@ -264,6 +281,13 @@ pub enum Ins {
     Bin(Bin, Value, Value),
     /// `a * b + c`, rounded once.
     Fma(Value, Value, Value),
+    /// `a * b - c`, rounded once. Whoever negates a summand need not ask for it: it is found.
+    Fms(Value, Value, Value),
+    /// `c - a * b`, rounded once; likewise.
+    Fnma(Value, Value, Value),
+    /// A comparison's two operands, then what is taken where it holds and what elsewhere; likewise, where
+    /// the machine has masks.
+    SelectIf(Bin, [Value; 2], [Value; 2]),
     /// The second operand where the first is true, else the third; of halves by truths of 64 bits.
     Select(Value, Value, Value),
     /// The last bits of a value, as many as an element has, are written.
@@ -320,23 +344,54 @@ pub enum Ins {
 impl Ins {
     /// The results it takes, in order.
     pub(crate) fn operands(self) -> impl DoubleEndedIterator<Item = Value> {
-        let three = match self {
-            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => [None; 3],
+        let all = match self {
+            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => [None; 4],
             Self::Un(_, a)
             | Self::UnD(_, a)
             | Self::Widen { value: a, .. }
             | Self::Put { value: a, .. }
-            | Self::PutDoubles { value: a, .. } => [Some(a), None, None],
+            | Self::PutDoubles { value: a, .. } => [Some(a), None, None, None],
             Self::Bin(_, a, b)
             | Self::BinD(_, a, b)
             | Self::Narrow {
                 low: a, high: b, ..
-            } => [Some(a), Some(b), None],
-            Self::Fma(a, b, c) | Self::FmaD(a, b, c) | Self::Select(a, b, c) => {
-                [Some(a), Some(b), Some(c)]
-            }
+            } => [Some(a), Some(b), None, None],
+            Self::Fma(a, b, c)
+            | Self::Fms(a, b, c)
+            | Self::Fnma(a, b, c)
+            | Self::FmaD(a, b, c)
+            | Self::Select(a, b, c) => [Some(a), Some(b), Some(c), None],
+            Self::SelectIf(_, [a, b], [c, d]) => [a, b, c, d].map(Some),
         };
-        three.into_iter().flatten()
+        all.into_iter().flatten()
+    }
+
+    /// The same with other operands.
+    pub(crate) fn with_operands(mut self, other: impl Fn(Value) -> Value) -> Self {
+        match &mut self {
+            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => {}
+            Self::Un(_, a)
+            | Self::UnD(_, a)
+            | Self::Widen { value: a, .. }
+            | Self::Put { value: a, .. }
+            | Self::PutDoubles { value: a, .. } => *a = other(*a),
+            Self::Bin(_, a, b)
+            | Self::BinD(_, a, b)
+            | Self::Narrow {
+                low: a, high: b, ..
+            } => (*a, *b) = (other(*a), other(*b)),
+            Self::Fma(a, b, c)
+            | Self::Fms(a, b, c)
+            | Self::Fnma(a, b, c)
+            | Self::FmaD(a, b, c)
+            | Self::Select(a, b, c) => (*a, *b, *c) = (other(*a), other(*b), other(*c)),
+            Self::SelectIf(_, pair, choice) => {
+                for value in pair.iter_mut().chain(choice) {
+                    *value = other(*value);
+                }
+            }
+        }
+        self
     }
 
     /// Is it written, and no value?

@@ -8,6 +8,16 @@ use super::routine::Width;
 /// Registers that hold no value for longer than an instruction.
 const SPARE: usize = 2;
 
+/// What holds the beginnings of the first rows.
+const BASES: [Base; 4] = [Base::R8, Base::R9, Base::R10, Base::R11];
+
+/// Loads the beginnings of the first rows, for the whole routine.
+pub(crate) fn load_bases(bytes: &mut Bytes, entries: usize) {
+    for (entry, base) in (0..entries).zip(BASES) {
+        bytes.pointer(base, entry);
+    }
+}
+
 /// Values in registers and in memory, and the bytes that move them there.
 ///
 /// Instructions are looked at in order. A value whose register is needed for another is written to
@@ -15,8 +25,12 @@ const SPARE: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Registers<'a> {
     pub(crate) bytes: Bytes,
+    /// Numbers that stay are loaded by these.
+    pub(crate) prologue: Vec<u8>,
     code: &'a [Ins],
     width: Width,
+    /// Of how many vectors the instructions are, in turns.
+    vectors: usize,
     /// The value in each register.
     holds: Vec<Option<Value>>,
     register: Vec<Option<Reg>>,
@@ -38,6 +52,7 @@ pub(crate) struct Registers<'a> {
     resident: Vec<u16>,
     /// The most registers that held values at the same time.
     busiest: usize,
+    has_spilled: bool,
 }
 
 impl<'a> Registers<'a> {
@@ -45,12 +60,16 @@ impl<'a> Registers<'a> {
     pub(crate) fn new(
         code: &'a [Ins],
         width: Width,
+        vectors: usize,
         memory: u32,
         inputs: usize,
         resident: Vec<u16>,
     ) -> Self {
         let mut uses = vec![Vec::new(); code.len()];
         for (at, ins) in (0..code.len() as u32).zip(code).rev() {
+            if uses[at as usize].is_empty() && !ins.is_put() {
+                continue;
+            }
             for value in ins.operands() {
                 let list: &mut Vec<u32> = &mut uses[value as usize];
                 if list.last() != Some(&at) {
@@ -58,11 +77,19 @@ impl<'a> Registers<'a> {
                 }
             }
         }
+        let free = width.registers() - SPARE - resident.len();
+        let mut prologue = Bytes::new(width);
+        for (reg, number) in (free as Reg..).zip(&resident) {
+            let place = Place::Memory(super::emit::number_at(*number));
+            prologue.op(VMOVUPS, reg, 0, place);
+        }
         Self {
             bytes: Bytes::new(width),
+            prologue: prologue.all,
             code,
             width,
-            holds: vec![None; width.registers() - SPARE - resident.len()],
+            vectors,
+            holds: vec![None; free],
             register: vec![None; code.len()],
             spilled: vec![None; code.len()],
             uses,
@@ -74,6 +101,7 @@ impl<'a> Registers<'a> {
             inputs,
             resident,
             busiest: 0,
+            has_spilled: false,
         }
     }
 
@@ -82,13 +110,14 @@ impl<'a> Registers<'a> {
         self.holds.len() - self.busiest
     }
 
-    /// Loads the numbers that stay.
-    pub(crate) fn load_residents(&mut self) {
-        for (at, number) in self.resident.iter().enumerate() {
-            let place = Place::Memory(super::emit::number_at(*number));
-            let reg = (self.holds.len() + at) as Reg;
-            self.bytes.op(VMOVUPS, reg, 0, place);
-        }
+    /// Does anything need the result of the instruction `at`, or is it written?
+    pub(crate) fn is_needed(&self, at: u32) -> bool {
+        self.code[at as usize].is_put() || !self.uses[at as usize].is_empty()
+    }
+
+    /// Had values to be put into memory?
+    pub(crate) fn has_spilled(&self) -> bool {
+        self.has_spilled
     }
 
     /// The register of a number that stays.
@@ -109,17 +138,13 @@ impl<'a> Registers<'a> {
         self.memory
     }
 
-    /// Loads the beginnings of the first rows, for the whole loop.
-    pub(crate) fn load_bases(&mut self, entries: usize) {
-        let all = [Base::R8, Base::R9, Base::R10, Base::R11];
-        for (entry, base) in (0..entries).zip(all) {
-            self.bytes.pointer(base, entry);
-            self.bases.push((entry, base));
-        }
+    /// The beginnings of the first rows are in the registers that [`load_bases`] loads.
+    pub(crate) fn know_bases(&mut self, entries: usize) {
+        self.bases.extend((0..entries).zip(BASES));
     }
 
     /// Where the loop is in a row: inputs first, then outputs.
-    fn row(&mut self, entry: usize, element: Element) -> Place {
+    fn row(&mut self, entry: usize, element: Element, of: Value) -> Place {
         let known = self.bases.iter().find(|(of, _)| *of == entry);
         let base = if let Some((_, base)) = known {
             *base
@@ -127,35 +152,39 @@ impl<'a> Registers<'a> {
             self.bytes.pointer(Base::Rcx, entry);
             Base::Rcx
         };
+        let which = of as usize % self.vectors;
         Place::Row {
             base,
             bytes: element.bytes() as u8,
-            on: 0,
+            on: (which * self.width.lanes() * element.bytes()) as u32,
         }
     }
 
     /// Where the loop is in half of a row of numbers of 64 bits.
-    fn half_row(&mut self, entry: usize, half: Half) -> Place {
-        match (self.row(entry, Element::Double), half) {
-            (Place::Row { base, bytes, .. }, Half::High) => Place::Row {
+    fn half_row(&mut self, entry: usize, half: Half, of: Value) -> Place {
+        match (self.row(entry, Element::Double, of), half) {
+            (Place::Row { base, bytes, on }, Half::High) => Place::Row {
                 base,
                 bytes,
-                on: self.vector(),
+                on: on + self.vector(),
             },
             (place, _) => place,
         }
     }
 
-    pub(crate) fn half_output(&mut self, out: u8, half: Half) -> Place {
-        self.half_row(self.inputs + usize::from(out), half)
+    /// Where the instruction `at` writes.
+    pub(crate) fn half_output(&mut self, out: u8, half: Half, at: Value) -> Place {
+        self.half_row(self.inputs + usize::from(out), half, at)
     }
 
-    pub(crate) fn input(&mut self, row: u8, element: Element) -> Place {
-        self.row(usize::from(row), element)
+    /// Where the instruction `at` reads.
+    pub(crate) fn input(&mut self, row: u8, element: Element, at: Value) -> Place {
+        self.row(usize::from(row), element, at)
     }
 
-    pub(crate) fn output(&mut self, out: u8, element: Element) -> Place {
-        self.row(self.inputs + usize::from(out), element)
+    /// Where the instruction `at` writes.
+    pub(crate) fn output(&mut self, out: u8, element: Element, at: Value) -> Place {
+        self.row(self.inputs + usize::from(out), element, at)
     }
 
     /// Bytes of one vector.
@@ -188,6 +217,7 @@ impl<'a> Registers<'a> {
                 self.memory - self.vector()
             });
             self.spilled[value] = Some(place);
+            self.has_spilled = true;
             self.bytes
                 .op(VMOVUPS_STORE, reg as Reg, 0, Place::Memory(place));
         }
@@ -209,8 +239,8 @@ impl<'a> Registers<'a> {
         }
         match self.code[at] {
             Ins::Number(number) => Place::Memory(super::emit::number_at(number)),
-            Ins::Row { row, element } => self.input(row, element),
-            Ins::Doubles { row, half } => self.half_row(usize::from(row), half),
+            Ins::Row { row, element } => self.input(row, element, value),
+            Ins::Doubles { row, half } => self.half_row(usize::from(row), half, value),
             _ => unreachable!("a value is in a register or in memory"),
         }
     }

@@ -1,6 +1,6 @@
 //! Code in memory that may be executed.
 
-use super::emit::{self, ALONG, CONSTANTS, DOUBLES, SLOT};
+use super::emit::{self, ALONG, CONSTANTS, DOUBLES, Order, SLOT};
 use super::program::{Element, Ins};
 
 /// How wide the vectors are.
@@ -89,7 +89,9 @@ impl Routine {
     /// # Panics
     /// When an instruction takes the result of one that does not come before it.
     pub fn new(code: &[Ins], width: Width) -> Option<Self> {
-        if !width.is_there() || code.len() > MOST_INSTRUCTIONS {
+        let masked = code.iter().any(|ins| matches!(ins, Ins::SelectIf(..)));
+        let masks = width == Width::Bits512 || !masked;
+        if !width.is_there() || code.len() > MOST_INSTRUCTIONS || !masks {
             return None;
         }
         let (mut rows, mut outs, mut numbers) = (Vec::new(), Vec::new(), 0);
@@ -120,8 +122,16 @@ impl Routine {
         if rows.len() + outs.len() > MOST_ROWS {
             return None;
         }
-        let [(mut bytes, memory), (past, more)] = [false, true]
-            .map(|past| emit::emit(code, width, numbers, rows.len(), outs.len(), past));
+        let [(mut bytes, memory), (past, more)] = [false, true].map(|past| {
+            emit::emit(Order {
+                code,
+                width,
+                numbers,
+                rows: rows.len(),
+                outs: outs.len(),
+                past,
+            })
+        });
         let start = bytes.len();
         bytes.extend(past);
         let mut map = memmap2::MmapMut::map_anon(bytes.len()).ok()?;

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 mod bytewise;
 mod doubles;
+mod merge;
 
 use bytewise::of_bytes;
 

@@ -12,8 +12,8 @@ pub(super) struct Around<T: Pixel> {
     parts: [[T::Real; CHUNK]; 3],
     /// Of z and y low and high, and of x: eight pixels around a place.
     pixels: [[T::Real; CHUNK]; 8],
-    /// Two pixels side by side, of the upper and of the lower row.
-    pairs: [[[T; 2]; CHUNK]; 2],
+    /// Four pixels around a place: two side by side, of the upper and of the lower row.
+    quads: [[T; 4]; CHUNK],
 }
 
 impl<T: Pixel> Around<T> {
@@ -22,7 +22,7 @@ impl<T: Pixel> Around<T> {
             lows: [[0; CHUNK]; 3],
             parts: [[T::Real::ZERO; CHUNK]; 3],
             pixels: [[T::Real::ZERO; CHUNK]; 8],
-            pairs: [[[T::ZERO; 2]; CHUNK]; 2],
+            quads: [[T::ZERO; 4]; CHUNK],
         }
     }
 
@@ -41,12 +41,12 @@ impl<T: Pixel> Around<T> {
     ) {
         let dims = image.dims();
         match image.as_packed() {
-            Some(data)
-                if dims[0] == 1
-                    && data.len() < i32::MAX as usize
-                    && all_within(dims, starts, steps, first, to.len()) =>
-            {
-                self.in_plane(data, dims[2], starts, steps, first, to);
+            Some(data) if dims[0] == 1 && data.len() < i32::MAX as usize => {
+                match within(dims, starts, steps, first, to.len()) {
+                    Within::All => self.in_plane(data, dims[2], starts, steps, first, to),
+                    Within::Some => self.anywhere(image, starts, steps, first, to),
+                    Within::None => to.fill(T::Real::ZERO),
+                }
             }
             _ => self.anywhere(image, starts, steps, first, to),
         }
@@ -73,24 +73,37 @@ impl<T: Pixel> Around<T> {
             self.parts[part_y][i] = T::Real::from_f64(far_y);
             self.parts[part_x][i] = T::Real::from_f64(far_x);
         }
-        // Two pixels side by side are fetched as one.
+        // Two pixels side by side are fetched as one, and four are put down as one.
         let below = &data[width..];
         let data = &data[..below.len()];
-        let [upper, lower] = &mut self.pairs;
         let places = self.lows[above][..to.len()].iter();
-        for ((at, upper), lower) in places.zip(upper.iter_mut()).zip(lower.iter_mut()) {
+        for (at, quad) in places.zip(&mut self.quads) {
             let at = *at as u32 as usize;
             // The last row but one has its last place before its last pixel: two are always there.
             if let (Some(&[a, b]), Some(&[c, d])) = (data.get(at..at + 2), below.get(at..at + 2)) {
-                *upper = [a, b];
-                *lower = [c, d];
+                *quad = [a, b, c, d];
             }
         }
-        let [_, part_y, part_x] = &self.parts;
-        for (i, to) in to.iter_mut().enumerate() {
-            let line = |[a, b]: [T; 2]| mix(a.to_real(), b.to_real(), part_x[i]);
-            *to = mix(line(upper[i]), line(lower[i]), part_y[i]);
+        // Whole chunks have a loop of known length, which leaves nothing to single steps.
+        if let Ok(to) = <&mut [T::Real; CHUNK]>::try_from(&mut *to) {
+            for (i, to) in to.iter_mut().enumerate() {
+                *to = self.mixed(i);
+            }
+        } else {
+            for (i, to) in to.iter_mut().enumerate() {
+                *to = self.mixed(i);
+            }
         }
+    }
+
+    /// What the four pixels around place number `i` make.
+    #[inline(always)]
+    fn mixed(&self, i: usize) -> T::Real {
+        let [_, part_y, part_x] = &self.parts;
+        let [a, b, c, d] = self.quads[i];
+        let upper = mix(a.to_real(), b.to_real(), part_x[i]);
+        let lower = mix(c.to_real(), d.to_real(), part_x[i]);
+        mix(upper, lower, part_y[i])
     }
 
     #[inline(always)]
@@ -163,30 +176,34 @@ fn parted(at: f64) -> (i32, f64) {
     // From here on `f64` has whole numbers only, and the last bits of one are the number. A cast
     // saturates, which is no vector code.
     const WHOLE: f64 = 4_503_599_627_370_496.0;
-    let near = (at + WHOLE) - WHOLE;
-    let low = if near > at { near - 1.0 } else { near };
+    // A zero without its sign, which the part keeps.
+    let low = (at + 0.0).floor();
     ((low + WHOLE).to_bits() as i32, at - low)
 }
 
-/// Do these pixels of a plane all lie between four of the image? Places go one way along every
-/// axis, so that what holds at both ends holds between them.
-fn all_within(
-    dims: [usize; 3],
-    starts: [f64; 3],
-    steps: [f64; 3],
-    first: i32,
-    count: usize,
-) -> bool {
+/// How many of some pixels lie between four of the image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Within {
+    All,
+    Some,
+    None,
+}
+
+/// How many of these pixels of a plane do? Places go one way along every axis, so that what holds at
+/// both ends holds between them.
+fn within(dims: [usize; 3], starts: [f64; 3], steps: [f64; 3], first: i32, count: usize) -> Within {
     let ends = [first, first + count as i32 - 1].map(f64::from);
-    let within = |axis: usize, last: f64| {
-        ends.iter()
-            .map(|x| starts[axis] + steps[axis] * x)
-            .all(|at| at >= 0.0 && at < last)
-    };
     // Along z there is one place only.
-    (starts[0], steps[0]) == (0.0, 0.0)
-        && within(1, (dims[1] - 1) as f64)
-        && within(2, (dims[2] - 1) as f64)
+    let mut all = (starts[0], steps[0]) == (0.0, 0.0);
+    for axis in [1, 2] {
+        let last = (dims[axis] - 1) as f64;
+        let [a, b] = ends.map(|x| starts[axis] + steps[axis] * x);
+        if a.max(b) < 0.0 || a.min(b) > last {
+            return Within::None;
+        }
+        all &= a.min(b) >= 0.0 && a.max(b) < last;
+    }
+    if all { Within::All } else { Within::Some }
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use super::Fold;
 
 /// How values are gathered.
 trait Gather: Copy {
+    /// Is it a value of one of them, and not a sum?
+    const IS_EXTREME: bool;
     /// The first value of a block.
     fn begin<S: Simd, V: SimdBase<S>>(simd: S, first: V) -> V
     where
@@ -22,10 +24,11 @@ trait Gather: Copy {
 }
 
 macro_rules! gather {
-    ($name:ident, |$simd:ident, $first:ident| $begin:expr, |$a:ident, $b:ident| $add:expr) => {
+    ($name:ident, $extreme:expr, |$simd:ident, $first:ident| $begin:expr, |$a:ident, $b:ident| $add:expr) => {
         #[derive(Clone, Copy)]
         struct $name;
         impl Gather for $name {
+            const IS_EXTREME: bool = $extreme;
             #[inline(always)]
             fn begin<S: Simd, V: SimdBase<S>>($simd: S, $first: V) -> V
             where
@@ -41,14 +44,16 @@ macro_rules! gather {
     };
 }
 
-gather!(Sum, |_simd, first| first, |a, b| a + b);
+gather!(Sum, false, |_simd, first| first, |a, b| a + b);
 gather!(
     Min,
+    true,
     |simd, first| lesser(V::splat(simd, V::Element::GREATEST), first),
     |a, b| lesser(a, b)
 );
 gather!(
     Max,
+    true,
     |simd, first| greater(V::splat(simd, V::Element::LEAST), first),
     |a, b| greater(a, b)
 );
@@ -91,6 +96,13 @@ fn columns<S: Simd, T: Lane, G: Gather>(
 ) {
     let lanes = Vector::<S, T>::LEN;
     let mut x = 0;
+    // Of whole numbers it makes no difference in which order extremes are found.
+    if radius == 1 && !T::IS_FLOAT && G::IS_EXTREME {
+        while x + 4 * lanes <= width {
+            threes::<S, T, G, 4>(simd, src, dst, x);
+            x += 4 * lanes;
+        }
+    }
     // Four vectors side by side: each running value waits for the one before it.
     while x + 4 * lanes <= width {
         strip::<S, T, G, 4>(simd, gather, radius, src, dst, first, x, ends);
@@ -99,6 +111,31 @@ fn columns<S: Simd, T: Lane, G: Gather>(
     while x < width {
         strip::<S, T, G, 1>(simd, gather, radius, src, dst, first, x, ends);
         x += lanes;
+    }
+}
+
+/// Extremes of three rows each: two rows of results have the two rows between them in common.
+#[inline(always)]
+fn threes<S: Simd, T: Lane, G: Gather, const C: usize>(
+    simd: S,
+    src: Rows<'_, T>,
+    dst: &mut RowsMut<'_, T>,
+    x: usize,
+) {
+    let lanes = Vector::<S, T>::LEN;
+    let row = |at: usize| vectors_at::<S, T, C>(simd, src.data, src.starts[at] + x);
+    let mut at = 0;
+    while at < dst.starts.len() {
+        let mut common = row(at + 1);
+        add::<S, G, _, C>(&mut common, row(at + 2));
+        let mut first = row(at);
+        add::<S, G, _, C>(&mut first, common);
+        put(&first, dst.data, dst.starts[at] + x, lanes);
+        if let Some(&second) = dst.starts.get(at + 1) {
+            add::<S, G, _, C>(&mut common, row(at + 3));
+            put(&common, dst.data, second + x, lanes);
+        }
+        at += 2;
     }
 }
 

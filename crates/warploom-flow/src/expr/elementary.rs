@@ -81,7 +81,7 @@ impl Ex<'_> {
         ((self + 127).shifted_left(23)).from_bits().cast(ty)
     }
 
-    /// `self * 2^n` for a whole number `n`, rounded once even where it becomes subnormal.
+    /// `self * 2^n` for a number near 1 and a whole `n`, rounded once even where it becomes subnormal.
     fn scaled(self, n: Self) -> Self {
         if self.is_double() {
             // 2^n = 2^r * 2^(8q) * 2^(8q), for n from -2000 to 2000.
@@ -93,9 +93,10 @@ impl Ex<'_> {
             let p = p * p;
             self * r.power_of_two(Ty::F64) * p * p
         } else {
-            // For n from -252 to 254.
+            // For n from -200 to 200 and numbers near 1, whose exponents have room for half of it.
             let half = n.shifted_right(1);
-            self * half.power_of_two(Ty::F32) * (n - half).power_of_two(Ty::F32)
+            let near = (self.to_bits() + half.shifted_left(23)).from_bits();
+            near * (n - half).power_of_two(Ty::F32)
         }
     }
 
@@ -210,27 +211,35 @@ impl Ex<'_> {
         let rest = low.fma(power, rest);
         let rest = high.fma(power_low, rest);
         let limit = if double { 1200.0 } else { 200.0 };
-        let near = t.abs().le(limit);
-        let rest = near.select(rest, 0.0);
+        // Beyond the limits the result is 0 or infinity, and the rest may be no number.
+        let rest = rest.clamp(-1.0, 1.0);
         let result = t.clamp(-limit, limit).exp2_split(rest);
 
-        let (zero, infinity) = (self.constant(0.0), self.constant(f64::INFINITY));
+        // What depends on the power alone is the same for all pixels, and nothing else is done with it here:
+        // numbers to be chosen from, and one to be compared with.
+        let zeroth = power.is(0.0);
         let rises = power.gt(0.0);
-        let result = size.is(0.0).select(rises.select(zero, infinity), result);
-        let result = size
-            .is(infinity)
-            .select(rises.select(infinity, zero), result);
         let whole = power.floor().is(power) & power_low.is(0.0);
         let half = power * 0.5;
         let odd = whole & half.floor().is_not(half);
-        let negative = odd.select(-result, result);
-        let finite = self.is_not(-infinity) & self.is_not(0.0);
-        let negative = (finite & !whole).select(self.constant(f64::NAN), negative);
-        // The sign of zero counts: its inverse has it.
-        let below = self.lt(0.0) | (self.constant(1.0) / self).is(-infinity);
-        let result = below.select(negative, result);
-        let result = self.is_nan().select(self, result);
-        (power.is(0.0) | self.is(1.0)).select(self.constant(1.0), result)
+        let number = |value: f64| self.constant(value);
+        let (one, infinity) = (number(1.0), number(f64::INFINITY));
+        let of_zero = zeroth.select(one, rises.select(number(0.0), infinity));
+        let of_infinity = zeroth.select(one, rises.select(infinity, 0.0));
+        let of_none = zeroth.select(one, f64::NAN);
+        let least = whole.select(-infinity, 0.0);
+
+        // No number, and what is negative unless the power is whole.
+        let result = self.ge(least).select(result, of_none);
+        let result = size.is(0.0).select(of_zero, result);
+        let result = size.is(infinity).select(of_infinity, result);
+        if double {
+            // The sign of zero counts: its inverse has it.
+            let below = self.lt(0.0) | (one / self).is(-infinity);
+            return (below & odd).select(-result, result);
+        }
+        let sign = odd.select(self.graph().int(i32::MIN), 0);
+        ((self.to_bits() & sign) | result.to_bits()).from_bits()
     }
 
     /// The binary logarithm of a positive finite number as a sum of two.
@@ -246,48 +255,58 @@ impl Ex<'_> {
         let f = m - 1.0;
         let d = m + 1.0;
         let d_low = m - (d - 1.0);
-        let s = f / d;
+        let inverse = self.constant(1.0) / d;
+        let s = f * inverse;
         let rest = (-s).fma(d, f);
         let rest = (-s).fma(d_low, rest);
-        let s_low = rest / d;
+        let s_low = rest * inverse;
         // log(m)/2 = s + s*q, q = z/3 + z^2*(1/5 + z/7 + …), z = s^2
         let z = s * s;
         let z_low = (s * 2.0).fma(s_low, s.fma(s, -z));
         let third = Split::new(ty, 1.0 / 3.0, 1.850_371_707_708_594e-17);
-        let terms = if self.is_double() { 12 } else { 6 };
-        let series = z.polynomial((2..=terms).map(|k| 1.0 / f64::from(2 * k + 1)));
+        let terms = if self.is_double() { 12 } else { 5 };
+        let series = (2..=terms).map(|k| 1.0 / f64::from(2 * k + 1));
+        let series: Vec<f64> = [third.low].into_iter().chain(series).collect();
         let q = z * third.high;
         let q_low = z.fma(third.high, -q);
         let q_low = z_low.fma(third.high, q_low);
-        let q_low = z.fma(third.low, q_low);
-        let q_low = (z * z).fma(series, q_low);
-        let w = s * q;
-        let w_low = s.fma(q, -w);
-        let w_low = s.fma(q_low, w_low);
-        let w_low = s_low.fma(q, w_low);
-        let l = s + w;
-        let l_low = (s - l) + w + (s_low + w_low);
+        let q_low = z.fma(z.polynomial(series.into_iter()), q_low);
+        // Differences of numbers as near to each other as these are exact.
+        let l = s.fma(q, s);
+        let l_low = s.fma(q, s - l);
+        let l_low = s.fma(q_low, l_low);
+        let l_low = s_low.fma(q, s_low) + l_low;
         // To base 2.
         let factor = Split::new(ty, 2.0 * LOG2_E, 4.071_054_748_186_207e-17);
-        let g = l * factor.high;
-        let g_low = l.fma(factor.high, -g);
-        let g_low = l.fma(factor.low, g_low);
-        let g_low = l_low.fma(factor.high, g_low);
-        let high = exponent + g;
-        (high, (exponent - high) + g + g_low)
+        let high = l.fma(factor.high, exponent);
+        let low = l.fma(factor.high, exponent - high);
+        let low = l.fma(factor.low, low);
+        (high, l_low.fma(factor.high, low))
     }
 
     /// 2 to the sum of this and a small number.
     fn exp2_split(self, low: Self) -> Self {
+        // The best of their number for |r| up to a half: off by 2^-28 of the result.
+        const SINGLE: [f64; 6] = [
+            0.693_147_202_984_952_2,
+            0.240_226_478_968_862_18,
+            0.055_503_321_629_946_77,
+            0.009_618_438_600_997_932,
+            0.001_339_900_343_822_724_8,
+            0.000_153_532_579_433_143_16,
+        ];
         let n = self.round();
         let r = (self - n) + low;
-        // 2^r = e^(r*ln 2)
-        let terms: i32 = if self.is_double() { 14 } else { 8 };
-        let coefficients = inverse_factorials(1, terms)
-            .zip(1..)
-            .map(|(c, k)| c * LN_2.powi(k));
-        let above_one = r * r.polynomial(coefficients.collect::<Vec<_>>().into_iter());
-        (above_one + 1.0).scaled(n.cast(Ty::I32))
+        // 2^r = 1 + r*(ln 2 + …) = e^(r*ln 2)
+        let coefficients: Vec<f64> = if self.is_double() {
+            let terms = inverse_factorials(1, 14).zip(1..);
+            terms.map(|(c, k)| c * LN_2.powi(k)).collect()
+        } else {
+            SINGLE.to_vec()
+        };
+        let rise = r.polynomial(coefficients.into_iter());
+        let result = r.fma(rise, 1.0);
+        result.scaled(n.cast(Ty::I32))
     }
 }
 

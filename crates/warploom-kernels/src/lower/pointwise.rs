@@ -79,6 +79,21 @@ fn power(at: &mut Lowering<'_>, image: ValueId, exponent: f64) -> ValueId {
         -1.0 => at.map([image], [], |[a], []| a.graph().number(a.ty(), 1.0) / a),
         // As numpy does it: the root of minus infinity is NaN, and that of -0 is -0.
         0.5 => at.map([image], [], |[a], []| a.sqrt()),
+        // Two or three roundings, and nothing in between that leaves the range before the result does.
+        3.0 => at.map([image], [], |[a], []| a * a * a),
+        4.0 => at.map([image], [], |[a], []| {
+            let square = a * a;
+            square * square
+        }),
+        -2.0 => at.map([image], [], |[a], []| {
+            let inverse = a.graph().number(a.ty(), 1.0) / a;
+            inverse * inverse
+        }),
+        // The root of minus infinity is no number, and the whole is infinity.
+        1.5 => at.map([image], [], |[a], []| {
+            let infinity = a.graph().number(a.ty(), f64::INFINITY);
+            a.is(-infinity).select(infinity, a * a.sqrt())
+        }),
         _ => {
             let exponent = split(at.ty, exponent);
             at.map([image], exponent, |[a], [high, low]| {

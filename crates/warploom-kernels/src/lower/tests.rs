@@ -295,6 +295,29 @@ fn pointwise_formulas() {
     assert!((gamma[3] - 0.1).abs() < 1e-8, "{gamma:?}");
 }
 
+/// Powers that are a few operations, at the ends of the range and beside a general one.
+#[test]
+fn short_powers_are_those_of_ieee() {
+    let ends = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY];
+    let far = [1e20, 1e-20, -1e-13, 3e-39];
+    let near = [1.7, -0.3, 12_345.678, NAN];
+    for exponent in [3.0_f32, 4.0, -2.0, 1.5] {
+        let text = exponent.to_string();
+        for a in [ends, far, near] {
+            let found = run::<f32, f32>("power", &[("exponent", &text)], [1, 1, 4], &[&a]);
+            for (x, found) in a.iter().zip(found) {
+                #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+                let want = f64::from(*x).powf(f64::from(exponent)) as f32;
+                let is_same = found.to_bits().abs_diff(want.to_bits()) <= 2;
+                assert!(
+                    is_same || (found.is_nan() && want.is_nan()),
+                    "{x}^{exponent} = {want}, found {found}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn casts_map_on_fixed_scales() {
     let cast = |given: &[(&str, &str)], a: &[u16]| {

@@ -209,8 +209,12 @@ impl<'k> Edges<'k> {
 
     /// An edge, by its number.
     pub(super) fn edge(&self, at: Ex<'k>) -> Ex<'k> {
-        let inner = at.cast(Ty::F64) * self.step + self.low;
-        at.lt(self.bins).select(inner, self.high)
+        at.lt(self.bins).select(self.inner(at), self.high)
+    }
+
+    /// One before the last.
+    fn inner(&self, at: Ex<'k>) -> Ex<'k> {
+        at.cast(Ty::F64) * self.step + self.low
     }
 
     /// The bin of a value, `bins` when it is in none: a guess, put right by the edges themselves.
@@ -221,9 +225,9 @@ impl<'k> Edges<'k> {
         // Outside, and where bounds are infinite, the guess may be no number: it becomes 0.
         let guess = ((value - self.low) * self.scale).clamp(0.0, last.cast(Ty::F64));
         let guess = k.let_(guess.cast(Ty::I32));
-        let below = value.lt(self.edge(guess)) & guess.gt(0);
+        let below = value.lt(self.inner(guess)) & guess.gt(0);
         let guess = k.let_(guess - below.cast(Ty::I32));
-        let above = value.ge(self.edge(k.let_(guess + 1))) & guess.lt(last);
+        let above = value.ge(self.inner(k.let_(guess + 1))) & guess.lt(last);
         inside.select(guess + above.cast(Ty::I32), self.bins)
     }
 }

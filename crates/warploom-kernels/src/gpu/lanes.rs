@@ -89,12 +89,19 @@ pub(super) fn at_once<'k>(
     body: impl Fn(Ex<'k>, i32),
 ) {
     let int = |value: i32| k.graph().int(value);
-    let mut next = int(0);
-    if several {
-        next = k.let_(count / int(AT_ONCE) * AT_ONCE);
-        k.for_by(int(0), next, int(AT_ONCE), |first| body(first, AT_ONCE));
+    if !several {
+        return k.for_(int(0), count, |at| body(at, 1));
     }
-    k.for_(next, count, |at| body(at, 1));
+    let mut next = k.let_(count / int(AT_ONCE) * AT_ONCE);
+    k.for_by(int(0), next, int(AT_ONCE), |first| body(first, AT_ONCE));
+    // Of the rest as many at once as can be: small neighbourhoods have nothing else.
+    let mut many = AT_ONCE / 2;
+    while many > 0 {
+        let first = next;
+        next = k.let_(count / int(many) * many);
+        k.if_(first.lt(next), || body(first, many));
+        many /= 2;
+    }
 }
 
 /// Where an item's run is.
@@ -175,4 +182,48 @@ pub(super) fn each_run<'k>(
 /// Work items that cover an image in runs.
 pub(super) fn items([nz, ny, nx]: [u64; 3], run: u32) -> [u64; 3] {
     [nx.div_ceil(u64::from(share(run))), ny, nz]
+}
+
+/// Rows of a tile.
+const ROWS: u32 = 16;
+
+/// Rows that one item makes in [`tiles`] with runs of so many pixels.
+fn rows(run: u32) -> u32 {
+    if run == 1 { 1 } else { ROWS }
+}
+
+/// Runs `body` for every run of every row of an image, where an item of a processor makes runs below each other
+/// instead of side by side.
+pub(super) fn tiles<'k>(k: &'k Builder, run: u32, dims: [Ex<'k>; 3], body: impl FnOnce(Run<'k>)) {
+    if run == 1 {
+        return runs(k, run, dims, body);
+    }
+    let height = rows(run).cast_signed();
+    let (z, top) = (
+        k.work(Work::Global(2)),
+        k.let_(k.work(Work::Global(1)) * height),
+    );
+    let first = k.let_(k.work(Work::Global(0)) * run.cast_signed());
+    let inside = z.lt(dims[0]) & top.lt(dims[1]) & first.lt(dims[2]);
+    k.if_(inside, || {
+        let lanes = Lanes::rest(k, run, first, dims[2]);
+        k.for_(top, k.let_((top + height).min(dims[1])), |y| {
+            body(Run {
+                z,
+                y,
+                first,
+                end: dims[2],
+                lanes,
+            });
+        });
+    });
+}
+
+/// Work items that cover an image in such tiles.
+pub(super) fn tile_items([nz, ny, nx]: [u64; 3], run: u32) -> [u64; 3] {
+    [
+        nx.div_ceil(u64::from(run)),
+        ny.div_ceil(u64::from(rows(run))),
+        nz,
+    ]
 }

@@ -5,6 +5,7 @@
 //! extents, pitches, radii and weights are arguments, so a new image shape compiles nothing.
 
 mod around;
+mod ball;
 mod beside;
 mod bin;
 mod columns;
@@ -37,6 +38,7 @@ mod room;
 mod samples;
 mod scan;
 mod slide;
+mod slope;
 mod strip;
 mod taps;
 mod threshold;
@@ -68,7 +70,7 @@ fn steps(flow: &Flow, node: &Node) -> usize {
             usize::try_from(flow.kind(node.inputs[1]).elements()).unwrap_or(usize::MAX)
         }
         Prim::RollingBall { radius } => {
-            rolling_ball::ball(flow.kind(node.inputs[0]).dims(), *radius)
+            rolling_ball::covered(flow.kind(node.inputs[0]).dims(), *radius)
                 .0
                 .len()
         }

@@ -62,7 +62,22 @@ pub(super) fn crop(
         k.if_else(
             clear,
             || copy(Lanes::whole(&k, tuning.run), true),
-            || copy(run.lanes, false),
+            || {
+                if boundary != Boundary::Zero {
+                    return copy(run.lanes, false);
+                }
+                // Images that lie beside each other in a larger one have much around them.
+                let beside = (right + start[2]).le(0) | left.ge(extents[2]);
+                k.if_else(
+                    beside & right.le(dims[2]),
+                    || {
+                        Lanes::whole(&k, tuning.run).each(|lane| {
+                            k.put(dst, [run.z, run.y, run.first + lane], near.outside);
+                        });
+                    },
+                    || copy(run.lanes, false),
+                );
+            },
         );
     });
     let def = k.finish("wl_crop", tuning.group);
@@ -107,10 +122,12 @@ pub(super) fn reorder(flow: &Flow, node: &Node, order: Order, tuning: &Tuning) -
         let row = k.let_(k.index(src, [run.z, run.y, k.graph().int(0)]));
         let last = k.let_(row + dims[2] - 1 - run.first);
         let first = k.let_(row + run.first);
-        run.lanes.each(|lane| {
-            let from = if backwards { last - lane } else { first + lane };
-            let value = k.load(src.buf, from);
-            k.put(dst, [run.z, run.y, run.first + lane], value);
+        run.both_ways(&k, |lanes| {
+            lanes.each(|lane| {
+                let from = if backwards { last - lane } else { first + lane };
+                let value = k.load(src.buf, from);
+                k.put(dst, [run.z, run.y, run.first + lane], value);
+            });
         });
     });
     let name = if backwards {

@@ -31,8 +31,8 @@ impl<'k> Near<'k> {
     /// The neighbours' row at an offset in z and y.
     pub(super) fn row(&self, z: Ex<'k>, y: Ex<'k>) -> Row<'k> {
         let k = self.k;
-        let (z, inside_z) = k.source(self.run.z + z, self.dims[0], self.boundary);
-        let (y, inside_y) = k.source(self.run.y + y, self.dims[1], self.boundary);
+        let (z, inside_z) = self.source(self.run.z + z, self.dims[0]);
+        let (y, inside_y) = self.source(self.run.y + y, self.dims[1]);
         let start = k.let_(self.src.offset + z * self.src.pitch[0] + y * self.src.pitch[1]);
         let inside = match (inside_z, inside_y) {
             (Some(z), Some(y)) => Some(k.let_(z & y)),
@@ -43,6 +43,24 @@ impl<'k> Near<'k> {
             start,
             inside,
         }
+    }
+
+    /// Where a plane or a row is read, and whether it is there.
+    fn source(&self, at: Ex<'k>, length: Ex<'k>) -> (Ex<'k>, Option<Ex<'k>>) {
+        let (k, is_turned) = (
+            self.k,
+            matches!(self.boundary, Boundary::Wrap | Boundary::Reflect),
+        );
+        if !is_turned || self.run.lanes.run == 1 {
+            return k.source(at, length, self.boundary);
+        }
+        // Almost all are inside, and to divide takes as long as a run of pixels.
+        let place = k.var(at);
+        k.if_(at.lt(0) | at.ge(length), || {
+            let (source, _) = k.source(at, length, self.boundary);
+            k.set(place, source);
+        });
+        (k.get(place), None)
     }
 
     /// Runs `body` for runs from which offsets of at least `-before` and at most `after` along x

@@ -7,8 +7,9 @@ use crate::flow::{Flow, Node, ValueKind, real};
 use crate::kernel::{Access, Buf, Builder, Img};
 
 use super::dealt::{self, Dealt};
-use super::lanes::{Lanes, Run, items, runs};
+use super::lanes::{Lanes, Run, items, runs, tile_items, tiles};
 use super::launch::{Args, Plan};
+use super::slope::Slope;
 use super::tuning::Tuning;
 
 /// Between two pixels along an axis.
@@ -148,7 +149,8 @@ pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &
     let dst = k.image("dst", to.dtype(), Access::Write);
     let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
     let extents = ["mz", "my", "mx"].map(|name| k.scalar(name, Ty::I32));
-    runs(&k, tuning.run, dims, |run| {
+    // Neighbouring rows are read from the same lines of the image: rows of a tile find them in the nearest cache.
+    tiles(&k, tuning.run, dims, |run| {
         let int = |value: usize| k.graph().int(i32::try_from(value).expect("small"));
         let rows: Vec<_> = (0..3)
             .map(|axis| {
@@ -194,7 +196,19 @@ pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &
                     k.put(dst, at, found.saturate(to.dtype()));
                 });
             },
-            mixed,
+            || {
+                let slope = Slope::new(&k, run, &rows, single);
+                k.if_else(
+                    slope.applies(),
+                    || {
+                        slope.read(src, (from.dtype(), ty), |lane, found| {
+                            let at = [run.z, run.y, run.first + lane];
+                            k.put(dst, at, found.saturate(to.dtype()));
+                        });
+                    },
+                    mixed,
+                );
+            },
         );
     });
     let def = k.finish("wl_affine", tuning.group);
@@ -206,7 +220,7 @@ pub(super) fn affine(flow: &Flow, node: &Node, matrix: &[[f64; 4]; 3], tuning: &
         .image(flow, output)
         .dims(to)
         .dims(from);
-    plan.launch(def, items(to.dims(), tuning.run), args);
+    plan.launch(def, tile_items(to.dims(), tuning.run), args);
     plan
 }
 

@@ -5,6 +5,7 @@ use crate::expr::Ty;
 use crate::flow::{Flow, Node, real};
 use crate::kernel::{Access, Builder};
 
+use super::ball;
 use super::lanes::{at_once, items, runs};
 use super::launch::{Args, Plan};
 use super::near::Near;
@@ -16,7 +17,7 @@ use super::tuning::Tuning;
     clippy::cast_possible_truncation,
     reason = "radii are checked to be small"
 )]
-pub(super) fn ball(dims: [u64; 3], radius: f64) -> (Vec<[i32; 3]>, Vec<f64>) {
+pub(super) fn covered(dims: [u64; 3], radius: f64) -> (Vec<[i32; 3]>, Vec<f64>) {
     let reach = dims.map(|n| if n > 1 { radius.floor() as i32 } else { 0 });
     let (mut offsets, mut drops) = (Vec::new(), Vec::new());
     for z in -reach[0]..=reach[0] {
@@ -37,6 +38,9 @@ pub(super) fn ball(dims: [u64; 3], radius: f64) -> (Vec<[i32; 3]>, Vec<f64>) {
 }
 
 pub(super) fn plan(flow: &Flow, node: &Node, radius: f64, tuning: &Tuning) -> Plan {
+    if let Some(plan) = ball::plan(flow, node, radius, tuning) {
+        return plan;
+    }
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let real = real(from.dtype());
@@ -86,7 +90,7 @@ pub(super) fn plan(flow: &Flow, node: &Node, radius: f64, tuning: &Tuning) -> Pl
     });
     let def = k.finish("wl_rolling_ball", tuning.group);
     let mut plan = Plan::default();
-    let (list, heights) = ball(from.dims(), radius);
+    let (list, heights) = covered(from.dims(), radius);
     let constant = plan.constant::<i32>(list.as_flattened());
     let heights = plan.reals(real, &heights);
     let reach = list.iter().map(|offset| offset[2]).max().unwrap_or(0);

@@ -80,8 +80,12 @@ fn components() {
 }
 
 fn on_labels(prims: &[Prim], greatest: &[u32]) -> Vec<Case> {
+    on_labels_of(&SHAPES, prims, greatest)
+}
+
+fn on_labels_of(shapes: &[[u64; 3]], prims: &[Prim], greatest: &[u32]) -> Vec<Case> {
     let mut cases = Vec::new();
-    for dims in SHAPES {
+    for &dims in shapes {
         for greatest in greatest {
             for labels in labels(dims, *greatest) {
                 for prim in prims {
@@ -134,8 +138,15 @@ fn sizes_and_numbers() {
 
 #[test]
 fn growing() {
-    let prims = [0.0, 1.0, 2.5, 1000.0].map(|distance| Prim::Expand { distance });
+    let prims = [0.0, 1.0, 2.5, 7.1, 48.9, 1000.0].map(|distance| Prim::Expand { distance });
     agree(on_labels(&prims, &[1000]));
+}
+
+#[test]
+fn growing_beyond_an_item() {
+    let shapes = [[1, 9, 1100], [3, 4, 600]];
+    let prims = [3.0, 48.0].map(|distance| Prim::Expand { distance });
+    agree(on_labels_of(&shapes, &prims, &[1000]));
 }
 
 #[test]

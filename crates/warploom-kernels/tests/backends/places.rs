@@ -170,6 +170,33 @@ fn matrices() {
 }
 
 #[test]
+fn slopes_that_lie_within_the_image() {
+    let slope = [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 0.98, 0.05, 1.503],
+        [0.0, -0.05, 0.97, 2.013],
+    ];
+    let deep = [
+        [0.97, 0.01, 0.004, 0.301],
+        [0.02, 0.98, -0.05, 12.503],
+        [0.0, -0.05, 0.97, 2.013],
+    ];
+    let flat = [[1, 90, 211], [1, 1, 300]].map(|dims| (slope, dims));
+    let cases = flat
+        .into_iter()
+        .chain([(slope, [3, 40, 140]), (deep, [6, 60, 150])]);
+    agree(cases.flat_map(|(matrix, dims)| {
+        [DType::F32, DType::U8, DType::F64].map(|dtype| {
+            let picked = Picked::new(dtype, dims, Boundary::Clamp);
+            let gives = picked.real();
+            let case = Case::one(Prim::Affine { matrix }, &[picked.kind()], gives);
+            let want = case.picture(0).affine(&matrix, gives);
+            case.expecting(&want)
+        })
+    }));
+}
+
+#[test]
 fn planes() {
     let all = [
         Project::Sum,

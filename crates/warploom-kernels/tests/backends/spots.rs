@@ -85,6 +85,19 @@ fn extremes_of_several_tiles_beyond_every_edge() {
 }
 
 #[test]
+fn balls_under_several_tiles() {
+    let shapes = [[1, 70, 140], [3, 66, 70]];
+    agree(shapes.into_iter().flat_map(|dims| {
+        [DType::F32, DType::U16, DType::F64]
+            .into_iter()
+            .flat_map(move |dtype| {
+                let picked = Picked::new(dtype, dims, Boundary::Clamp);
+                [1.0, 5.5, 10.0].map(|radius| ball(&picked, radius))
+            })
+    }));
+}
+
+#[test]
 fn neighbourhoods_of_every_shape_beyond_every_edge() {
     agree(Picked::every(DType::F32, &SHAPES).flat_map(|picked| {
         let round = round(&picked, 3.0);

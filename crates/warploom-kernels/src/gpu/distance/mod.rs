@@ -4,6 +4,7 @@
 //! lower envelope of parabolas, which is found as the lower hull of points.
 
 mod envelope;
+mod near;
 
 use warploom_core::DType;
 
@@ -185,6 +186,11 @@ fn scan(
 pub(super) fn expand(flow: &Flow, node: &Node, distance: f64, tuning: &Tuning) -> Option<Plan> {
     let (labels, out) = (node.inputs[0], node.outputs[0]);
     let kind = flow.kind(labels);
+    if tuning.is_processor()
+        && let Some(limit) = near::Limit::new(distance)
+    {
+        return Some(near::plan(flow, node, limit, tuning));
+    }
     if !fits(&kind) {
         return None;
     }

@@ -191,7 +191,13 @@ fn slopes_that_lie_within_the_image() {
             let gives = picked.real();
             let case = Case::one(Prim::Affine { matrix }, &[picked.kind()], gives);
             let want = case.picture(0).affine(&matrix, gives);
-            case.expecting(&want)
+            let case = case.expecting(&want);
+            // Pairs of f32 have places to fewer digits than pixels.
+            if dtype == DType::F64 {
+                case.strictly()
+            } else {
+                case
+            }
         })
     }));
 }

@@ -31,7 +31,10 @@ class Refused(Exception):
 class Server:
     """The process; its images go through a folder."""
 
-    def __init__(self, command, folder, threads):
+    def __init__(self, command, folder, threads, memories=None):
+        """What drivers and we remember of earlier runs is in `memories` instead of the user's folders, if that
+        is given: an empty folder is a machine that has never compiled a kernel."""
+        own = {name: str(memories) for name in ("HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR") if memories}
         self.folder = folder
         self.count = 0
         # Our processor backend has as many threads as there are processors it may run on; PoCL
@@ -42,7 +45,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "POCL_MAX_PTHREAD_COUNT": str(threads)},
+            env={**os.environ, "POCL_MAX_PTHREAD_COUNT": str(threads), **own},
             preexec_fn=lambda: os.sched_setaffinity(0, processors),
         )
 

@@ -15,11 +15,14 @@ use crate::{cl, error, probe};
 #[derive(Debug)]
 pub struct OpenClBackend {
     cache: Option<CodeCache>,
+    /// Was the folder named by somebody, for every device?
+    named: bool,
 }
 
 impl OpenClBackend {
     /// Looks for the OpenCL library and a driver. Compiled programs are kept in
-    /// `.cache/warploom/opencl` of the user's home directory, if there is one.
+    /// `.cache/warploom/opencl` of the user's home directory, if there is one; those of PoCL are not, since it
+    /// keeps them itself, and compiles every kernel a second time for whoever wants to have it.
     ///
     /// # Errors
     /// [`Absent`](LoadError::Absent) without library or driver, [`Broken`](LoadError::Broken) when
@@ -32,6 +35,7 @@ impl OpenClBackend {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         Ok(Self {
             cache: home.map(|home| CodeCache::new(home.join(".cache/warploom/opencl"))),
+            named: false,
         })
     }
 
@@ -43,13 +47,24 @@ impl OpenClBackend {
     pub fn with_cache_dir(self, dir: impl Into<PathBuf>) -> Self {
         Self {
             cache: Some(CodeCache::new(dir)),
+            named: true,
         }
     }
 
     /// The same backend keeping nothing on disk.
     #[must_use]
     pub fn without_cache(self) -> Self {
-        Self { cache: None }
+        Self {
+            cache: None,
+            named: true,
+        }
+    }
+}
+
+impl OpenClBackend {
+    fn cache_of(&self, driver_keeps: bool) -> Option<&CodeCache> {
+        let cache = self.cache.as_ref();
+        cache.filter(|_| self.named || !driver_keeps)
     }
 }
 
@@ -75,6 +90,26 @@ impl GpuBackend for OpenClBackend {
             return Err(DeviceError::driver(id, "clGetDeviceIDs", message));
         };
         let found = found.swap_remove(at);
-        Ok(Arc::new(OpenClDevice::open(found, self.cache.clone())?))
+        let cache = self.cache_of(found.keeps_programs).cloned();
+        Ok(Arc::new(OpenClDevice::open(found, cache)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_keeps_is_kept_again_only_where_somebody_said_so() {
+        let cache = || Some(CodeCache::new("somewhere"));
+        let own = OpenClBackend {
+            cache: cache(),
+            named: false,
+        };
+        assert!(own.cache_of(false).is_some());
+        assert!(own.cache_of(true).is_none());
+        let told = own.with_cache_dir("elsewhere");
+        assert!(told.cache_of(true).is_some());
+        assert!(told.without_cache().cache_of(false).is_none());
     }
 }

@@ -23,6 +23,9 @@ use crate::identity;
 /// The kinds of memory every OpenCL device offers.
 pub(crate) const KINDS: &[MemoryKind] = &[OPENCL_DEVICE, OPENCL_PINNED];
 
+/// What PoCL calls its platform.
+const POCL: &str = "Portable Computing Language";
+
 /// A device that was found, and everything needed to open it.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -33,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) fingerprint: String,
     /// May `-cl-fp32-correctly-rounded-divide-sqrt` be given to its compiler?
     pub(crate) rounds_correctly: bool,
+    /// Does the driver keep on disk what it compiled, and compile it once more for whoever asks for it?
+    pub(crate) keeps_programs: bool,
 }
 
 /// Every usable device, in the order of platforms and of devices within them.
@@ -89,10 +94,11 @@ fn describe(platform: Platform, device: DeviceHandle, id: DeviceId) -> Option<Fo
     let extensions = device.text(CL_DEVICE_EXTENSIONS);
     let has = |extension: &str| extensions.split_whitespace().any(|e| e == extension);
 
+    let platform_name = platform.text(CL_PLATFORM_NAME);
     let platform_version = platform.text(CL_PLATFORM_VERSION);
     let driver = device.text(CL_DRIVER_VERSION);
     let fingerprint = [
-        &platform.text(CL_PLATFORM_NAME),
+        &platform_name,
         &platform_version,
         &device.text(CL_DEVICE_VENDOR),
         &name,
@@ -123,6 +129,7 @@ fn describe(platform: Platform, device: DeviceHandle, id: DeviceId) -> Option<Fo
         info,
         fingerprint,
         rounds_correctly,
+        keeps_programs: platform_name == POCL,
     })
 }
 

@@ -35,12 +35,12 @@ impl<'k> Weights<'k> {
         lanes.each(|lane| sums.set(lane, nothing));
         k.for_(zero, self.extents[0], |z| {
             k.for_(zero, self.extents[1], |y| {
-                let row = near.row(self.offset(0, z), self.offset(1, y));
                 at_once(k, clear, self.extents[2], |first, many| {
                     let term = |on: i32| {
                         let x = first + on;
                         let weight = k.let_(k.pixel(self.img, [z, y, x]).cast(near.ty));
-                        (weight, row.at(self.offset(2, x), clear))
+                        let at = [(0, z), (1, y), (2, x)].map(|(axis, j)| self.offset(axis, j));
+                        (weight, near.at(at, clear))
                     };
                     let terms: Vec<_> = (0..many).map(term).collect();
                     lanes.each(|lane| {

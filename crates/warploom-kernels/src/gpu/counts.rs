@@ -19,9 +19,6 @@ const TABLES: u64 = 1 << 21;
 /// Places found in one loop before they are counted in another: the first becomes vector code.
 const BLOCK: u32 = 256;
 
-/// Counts that are added up side by side.
-const SIDE: u32 = 64;
-
 /// From an element's number to its place.
 pub(super) type Place<'k> = Box<dyn Fn(Ex<'k>) -> Ex<'k> + 'k>;
 
@@ -130,27 +127,13 @@ where
     let table = k.buffer("table", DType::U32, Access::Write);
     let size = k.scalar("length", Ty::I32);
     let parts = k.scalar("parts", Ty::I32);
-    let start = k.let_(item(&k, tuning) * tuning.stretch().cast_signed());
-    let end = k.let_((size - 1 - start).min(tuning.stretch().cast_signed()) + start);
-    let side = SIDE.cast_signed();
-    // Counts side by side are added up table by table, which is vector code.
-    k.for_by(start, end, int(&k, side), |first| {
-        let sums = k.array(Ty::U32, SIDE, Space::Private);
-        let add = |stop: Ex<'_>| {
-            k.for_(int(&k, 0), stop, |i| k.store(sums, i, word(&k, 0)));
-            k.for_(int(&k, 0), parts, |part| {
-                let from = k.let_(part * size + first);
-                k.for_(int(&k, 0), stop, |i| {
-                    let sum = k.load(sums, i) + k.load(own, from + i);
-                    k.store(sums, i, k.let_(sum));
-                });
-            });
-            k.for_(int(&k, 0), stop, |i| {
-                k.store(table, first + i, k.load(sums, i));
-            });
-        };
-        let rest = k.let_(end - first);
-        k.if_else(rest.ge(side), || add(int(&k, side)), || add(rest));
+    each(&k, tuning, size - 1, |place| {
+        let sum = k.var(word(&k, 0));
+        k.for_(int(&k, 0), parts, |part| {
+            let next = k.load(own, part * size + place);
+            k.set(sum, k.get(sum) + next);
+        });
+        k.store(table, place, k.get(sum));
     });
     let args = Args::new()
         .buffer(scratch)

@@ -11,7 +11,7 @@ use super::counts::{self, Count};
 use super::histogram::boxed;
 use super::key::{self, Keys};
 use super::launch::{Args, LaunchArg, Plan};
-use super::line::{each, for_long, int, item, launch, launch_each, wide, word};
+use super::line::{each, for_long, int, launch_each, wide, word};
 use super::tuning::Tuning;
 
 /// Ranks whose digits are counted together.
@@ -20,8 +20,6 @@ const BATCH: u32 = 8;
 const MOST: usize = 64;
 /// Words of a rank's state: the digits found, in two words, and its rank among what shares them.
 const STATE: i32 = 3;
-/// Counts that are passed over at once.
-const BLOCK: i32 = 256;
 /// Nothing is known: there is no pixel that is a number.
 const LOST: u32 = u32::MAX;
 
@@ -117,21 +115,6 @@ impl Image<'_> {
     fn walk<'k>(&self, k: &'k Builder, table: Buf, base: Ex<'k>, left: Ex<'k>) -> [Ex<'k>; 2] {
         let last = (1_i32 << self.digit) - 1;
         let (left, at) = (k.var(left), k.var(int(k, 0)));
-        if self.tuning.is_processor() {
-            // Whole blocks are passed over by their sums, which are vector code.
-            k.while_(
-                || k.get(at).lt(last - BLOCK),
-                || {
-                    let (here, sum) = (k.get(at), k.var(word(k, 0)));
-                    k.for_(int(k, 0), int(k, BLOCK), |i| {
-                        k.set(sum, k.get(sum) + k.load(table, base + here + i));
-                    });
-                    k.if_(k.get(left).lt(k.get(sum)), || k.break_());
-                    k.set(left, k.get(left) - k.get(sum));
-                    k.set(at, here + BLOCK);
-                },
-            );
-        }
         k.while_(
             || {
                 let here = k.get(at);
@@ -156,7 +139,7 @@ impl Image<'_> {
         let numbers = k.buffer("numbers", DType::U32, Access::Write);
         let count = k.scalar("count", Ty::I32);
         let size = int(&k, 1 << self.digit);
-        alone(&k, self.tuning, count, |rank| {
+        each(&k, self.tuning, count, |rank| {
             let all = k.var(word(&k, 0));
             for_long(&k, self.tuning, int(&k, 0), size, |i| {
                 k.set(all, k.get(all) + k.load(table, i));
@@ -183,7 +166,7 @@ impl Image<'_> {
             .buffer(self.numbers)
             .count(2 * self.count);
         let def = k.finish("wl_ranks", self.tuning.line());
-        launch(plan, def, 2 * self.count, args);
+        launch_each(plan, self.tuning, def, 2 * self.count, args);
     }
 
     /// Counts the digit at `shift` of all keys that begin as one of some ranks' does, or of all.
@@ -228,10 +211,7 @@ impl Image<'_> {
                 let begin = beginning(k, [high, low], bits, shift + digit);
                 let mut place = none;
                 for (slot, wanted) in wanted.iter().rev() {
-                    let mut alike = begin[1].is(wanted[1]);
-                    if bits > 32 {
-                        alike = alike & begin[0].is(wanted[0]);
-                    }
+                    let alike = begin[0].is(wanted[0]) & begin[1].is(wanted[1]);
                     place = alike.select(digits + *slot * size, place);
                 }
                 match found.nan {
@@ -253,7 +233,7 @@ impl Image<'_> {
         let table = k.buffer("table", DType::U32, Access::Read);
         let start = k.scalar("first", Ty::I32);
         let length = k.scalar("count", Ty::I32);
-        alone(&k, tuning, length, |at| {
+        each(&k, tuning, length, |at| {
             let base = k.let_((start + at) * STATE);
             let [high, low, left] = [0, 1, 2].map(|word| k.load(state, base + word));
             // The first of the ranks that begin like this one has the counts.
@@ -280,7 +260,7 @@ impl Image<'_> {
             .count(first)
             .count(u64::from(count));
         let def = k.finish("wl_descend", tuning.line());
-        launch(plan, def, u64::from(count), args);
+        launch_each(plan, tuning, def, u64::from(count), args);
     }
 
     /// From keys to values: a list of `f64`, which is not a number where nothing is known.
@@ -344,12 +324,6 @@ impl Image<'_> {
         let def = k.finish("wl_percentiles", tuning.line());
         launch_each(plan, tuning, def, self.count, args);
     }
-}
-
-/// Runs `body` for every whole number below `count`, each in an item of its own.
-fn alone<'k>(k: &'k Builder, tuning: &Tuning, count: Ex<'k>, body: impl FnOnce(Ex<'k>)) {
-    let at = item(k, tuning);
-    k.if_(at.ge(0) & at.lt(count), || body(at));
 }
 
 /// `digit` bits of a key from `shift` on.

@@ -100,7 +100,7 @@ pub fn plan_over(
 
 /// The launches of one node; `None` when the device cannot do it and the host must.
 pub fn plan(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
-    planned(flow, node, false, tuning).filter(|plan| can(plan, tuning))
+    planned(flow, node, tuning).filter(|plan| can(plan, tuning))
 }
 
 /// The launches of a pass: of one node, of one with expressions before it or behind it in its own
@@ -121,7 +121,7 @@ pub fn plan_pass(flow: &Flow, pass: &Pass, tuning: &Tuning) -> Option<Plan> {
         let after = nodes()
             .filter(is_map)
             .find(|map| map.inputs.contains(&value));
-        let mut plan = planned(flow, node, before.is_some(), tuning)?;
+        let mut plan = planned(flow, node, tuning)?;
         if let Some(map) = before {
             plan = hole::feed(&plan, flow, (map, reads), tuning.target)?;
         }
@@ -158,14 +158,14 @@ fn listed(flow: &Flow, node: &Node) -> usize {
     }
 }
 
-/// The launches of one node, whose first image is `dear` when it is computed where it is read.
-fn planned(flow: &Flow, node: &Node, dear: bool, tuning: &Tuning) -> Option<Plan> {
+/// The launches of one node.
+fn planned(flow: &Flow, node: &Node, tuning: &Tuning) -> Option<Plan> {
     if listed(flow, node) > LISTED || tuning.target == Target::Wgsl && steps(flow, node) > STEPS {
         return None;
     }
     match &node.prim {
         Prim::Map { dag, numbers } => Some(map::plan(flow, node, (dag, numbers), &[], tuning)),
-        Prim::Taps(spec) => Some(taps::plan(flow, node, spec, dear, tuning)),
+        Prim::Taps(spec) => Some(taps::plan(flow, node, spec, tuning)),
         Prim::Window { .. } => {
             let window = window::Window::of(&node.prim)?;
             Some(window::plan(flow, node, window, tuning))

@@ -9,9 +9,9 @@ use warploom_core::DType;
 use crate::Boundary;
 use crate::expr::{Ex, Ty};
 use crate::flow::{Flow, Node, Taps, Weights, real};
-use crate::kernel::{Access, Buf, Builder};
+use crate::kernel::{Access, Buf, Builder, Img, Work};
 
-use super::lanes::{Lanes, Run, items, runs};
+use super::lanes::{Lanes, Run, each_run, items, runs, share};
 use super::launch::{Args, Plan, along};
 use super::strip;
 use super::tuning::Tuning;
@@ -83,10 +83,11 @@ impl<'k> Frame<'k> {
         }
     }
 
-    /// The sums of a run.
+    /// The sums of a run, of which `written` are results.
     fn sums<F: Fn(Ex<'k>) -> Ex<'k> + 'k>(
         &self,
         lanes: Lanes<'k>,
+        written: Lanes<'k>,
         rows: impl Fn(Ex<'k>) -> F,
         finish: impl Fn(Ex<'k>, Ex<'k>),
     ) {
@@ -122,7 +123,7 @@ impl<'k> Frame<'k> {
             let term = self.term(Some(distance), &rows);
             lanes.each(|lane| sums.set(lane, weight.fma(term(lane), sums.get(lane))));
         });
-        lanes.each(|lane| finish(lane, sums.get(lane)));
+        written.each(|lane| finish(lane, sums.get(lane)));
     }
 }
 
@@ -156,10 +157,8 @@ pub(super) struct Sort {
     across: bool,
     pub(super) boundary: Boundary,
     run: u32,
-    /// Are runs at the ends of rows copied, with what the rule makes of the pixels beside them?
+    /// Are runs copied, with what the rule makes of the pixels beside the image?
     padded: bool,
-    /// Are all runs copied, because a pixel is dear to read?
-    copied: bool,
 }
 
 fn write<'k>(k: &'k Builder, sort: Sort) {
@@ -183,6 +182,9 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
         let value = k.load(src.buf, at).cast(ty);
         inside.map_or(value, |inside| inside.select(value, zero))
     };
+    if sort.padded && !sort.across {
+        return padded(frame, sort, (src, dst), dims, &pixel);
+    }
     runs(k, sort.run, dims, |run| {
         let Run {
             z, y, first, lanes, ..
@@ -198,28 +200,11 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
                 let inside = inside.map(|inside| k.let_(inside));
                 move |lane: Ex<'k>| pixel(row + lane, inside)
             };
-            frame.sums(lanes, rows, finish);
+            frame.sums(lanes, lanes, rows, finish);
             return;
         }
         let row = k.let_(k.index(src, [z, y, k.graph().int(0)]));
         let edge = || {
-            if sort.padded {
-                // By the rule once for each pixel, not for each term of each sum.
-                let line = k.line(real, sort.run + 2 * PADDING);
-                k.for_(
-                    k.graph().int(0),
-                    radius + radius + sort.run.cast_signed(),
-                    |at| {
-                        let (place, inside) = k.source(first + at - radius, dims[2], sort.boundary);
-                        k.store(line, at, k.let_(pixel(row + place, inside)));
-                    },
-                );
-                let rows = |distance: Ex<'k>| {
-                    let start = k.let_(radius + distance);
-                    move |lane: Ex<'k>| k.load(line, start + lane)
-                };
-                return frame.sums(lanes, rows, finish);
-            }
             let rows = |distance: Ex<'k>| {
                 move |lane: Ex<'k>| {
                     let at = first + lane + distance;
@@ -227,38 +212,73 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
                     pixel(row + place, inside)
                 }
             };
-            frame.sums(lanes, rows, finish);
+            frame.sums(lanes, lanes, rows, finish);
         };
         if sort.run == 1 {
             return edge();
         }
         let clear = first.ge(radius) & (first + radius + sort.run.cast_signed()).le(dims[2]);
         let middle = || {
-            if sort.copied {
-                let line = k.line(real, sort.run + 2 * PADDING);
-                let start = k.let_(row + first - radius);
-                let length = radius + radius + sort.run.cast_signed();
-                k.for_(k.graph().int(0), length, |at| {
-                    k.store(line, at, k.let_(pixel(start + at, None)));
-                });
-                let rows = |distance: Ex<'k>| {
-                    let start = k.let_(radius + distance);
-                    move |lane: Ex<'k>| k.load(line, start + lane)
-                };
-                return frame.sums(Lanes::whole(k, sort.run), rows, finish);
-            }
             let rows = |distance: Ex<'k>| {
                 let start = k.let_(row + first + distance);
                 move |lane: Ex<'k>| pixel(start + lane, None)
             };
-            frame.sums(Lanes::whole(k, sort.run), rows, finish);
+            let whole = Lanes::whole(k, sort.run);
+            frame.sums(whole, whole, rows, finish);
         };
         k.if_else(clear, middle, edge);
     });
 }
 
-/// The launch. What is `dear` is computed where it is read, so each pixel is read once by an item.
-pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, dear: bool, tuning: &Tuning) -> Plan {
+/// Writes sums along x whose share of a row is copied first, with what the rule makes of the pixels beside the image: by
+/// the rule once for each of these, not for each term of each sum. All runs then have the same sums. Others for those
+/// that stay clear of both ends, straight from the image, took a compiler as long again.
+fn padded<'k>(
+    frame: Frame<'k>,
+    sort: Sort,
+    (src, dst): (Img<'k>, Img<'k>),
+    dims: [Ex<'k>; 3],
+    pixel: &impl Fn(Ex<'k>, Option<Ex<'k>>) -> Ex<'k>,
+) {
+    let Frame { k, radius, .. } = frame;
+    let int = |value: u32| k.graph().int(value.cast_signed());
+    let (z, y) = (k.work(Work::Global(2)), k.work(Work::Global(1)));
+    let start = k.let_(k.work(Work::Global(0)) * int(share(sort.run)));
+    let inside = z.lt(dims[0]) & y.lt(dims[1]) & start.lt(dims[2]);
+    k.if_(inside, || {
+        let row = k.let_(k.index(src, [z, y, int(0)]));
+        let line = k.line(real(sort.from), share(sort.run) + 2 * PADDING);
+        let pixels = k.let_((dims[2] - start).min(int(share(sort.run))));
+        let whole = (pixels + int(sort.run - 1)) / int(sort.run) * int(sort.run);
+        let length = k.let_(whole + radius + radius);
+        // The first place of the line that is in the image, and the first behind it.
+        let first = k.let_((radius - start).max(0));
+        let last = k.let_((dims[2] - start + radius).min(length));
+        k.for_(first, last, |at| {
+            k.store(line, at, k.let_(pixel(row + start + at - radius, None)));
+        });
+        k.for_(int(0), length - last + first, |beside| {
+            let at = k.let_(beside.lt(first).select(beside, beside + last - first));
+            let (place, inside) = k.source(start + at - radius, dims[2], sort.boundary);
+            k.store(line, at, k.let_(pixel(row + place, inside)));
+        });
+        each_run(k, sort.run, (start, dims[2]), |first| {
+            let here = k.let_(first - start + radius);
+            let rows = |distance: Ex<'k>| {
+                let from = k.let_(here + distance);
+                move |lane: Ex<'k>| k.load(line, from + lane)
+            };
+            let finish = |lane: Ex<'k>, sum: Ex<'k>| {
+                k.put(dst, [z, y, first + lane], sum.saturate(sort.to));
+            };
+            let lanes = Lanes::rest(k, sort.run, first, dims[2]);
+            frame.sums(Lanes::whole(k, sort.run), lanes, rows, finish);
+        });
+    });
+}
+
+/// The launch.
+pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, tuning: &Tuning) -> Plan {
     let (input, output) = (node.inputs[0], node.outputs[0]);
     let (from, to) = (flow.kind(input), flow.kind(output));
     let across = taps.axis != 2;
@@ -273,7 +293,6 @@ pub(super) fn plan(flow: &Flow, node: &Node, taps: &Taps, dear: bool, tuning: &T
         boundary: taps.boundary,
         run,
         padded,
-        copied: padded && dear,
     };
     let k = Builder::new();
     let name = if strips {

@@ -4,7 +4,7 @@
 //! piece of a row is gathered from all planes into a tile, worked on there, and given back.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use warploom_core::DType;
@@ -15,14 +15,15 @@ use super::block::{Block, Rows, RowsMut, stride};
 use super::image::{Image, ImageMut, with_image, with_image_mut, with_type};
 use super::lanes::{Float, Lane, Level, dispatch};
 use super::pixel::cast;
-use super::rows::real;
+use super::rows::{Axis, real};
+use super::taps::sums::{Memory, Sums};
 use super::taps::{self, Taps};
 use super::window::{self, Fold};
 
 /// What is done along z.
 #[derive(Clone, Debug)]
 enum Work {
-    F32(Taps<f32>),
+    F32(Taps<f32>, Option<Arc<Sums>>),
     F64(Taps<f64>),
     Window(Fold, usize),
 }
@@ -44,6 +45,7 @@ struct Arena {
     tile: Block,
     result: Block,
     ends: Block,
+    sums: Memory,
     from: Vec<usize>,
     to: Vec<usize>,
 }
@@ -53,7 +55,7 @@ impl DepthEngine {
     pub fn taps(dtype: DType, taps: &Taps<f64>, boundary: Boundary) -> Self {
         let work = match real(dtype) {
             DType::F64 => Work::F64(taps.clone()),
-            _ => Work::F32(taps.rounded()),
+            _ => Work::F32(taps.rounded(), None),
         };
         Self::new(work, boundary, real(dtype))
     }
@@ -76,12 +78,17 @@ impl DepthEngine {
             level: Level::new(),
             arenas: Mutex::default(),
         }
+        .on(Level::new())
     }
 
     /// The same on another instruction set.
     #[must_use]
-    pub fn on(self, level: Level) -> Self {
-        Self { level, ..self }
+    pub fn on(mut self, level: Level) -> Self {
+        self.level = level;
+        if let Work::F32(taps, sums) = &mut self.work {
+            *sums = Sums::new(taps, Axis::Y, level);
+        }
+        self
     }
 
     /// The type of the values it makes, before they are cast to the output's.
@@ -168,7 +175,7 @@ impl DepthEngine {
 
     fn reach(&self) -> (usize, usize) {
         match &self.work {
-            Work::F32(taps) => (taps.before(), taps.after()),
+            Work::F32(taps, _) => (taps.before(), taps.after()),
             Work::F64(taps) => (taps.before(), taps.after()),
             Work::Window(_, radius) => (*radius, *radius),
         }
@@ -176,7 +183,18 @@ impl DepthEngine {
 
     fn columns<T: Lane>(&self, arena: &mut Arena, width: usize) {
         match &self.work {
-            Work::F32(taps) => correlate(self.level, taps, arena, width),
+            Work::F32(_, Some(sums)) => {
+                let from = Rows {
+                    data: arena.tile.as_slice(),
+                    starts: &arena.from,
+                };
+                let mut to = RowsMut {
+                    data: arena.result.as_mut_slice(),
+                    starts: &arena.to,
+                };
+                sums.down(from, &mut to, width, &mut arena.sums);
+            }
+            Work::F32(taps, None) => correlate(self.level, taps, arena, width),
             Work::F64(taps) => correlate(self.level, taps, arena, width),
             Work::Window(fold, radius) => {
                 let ends = arena.ends.reserve::<T>(window::column::ends::<T>(*radius));

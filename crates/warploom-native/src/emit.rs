@@ -58,6 +58,8 @@ const GE: u8 = 13;
 
 /// Shorter expressions wait for memory rather than for their own results.
 const WORTH_TWO: usize = 24;
+/// Expressions with so many steps at a time that do not wait for each other keep the processor busy as they are.
+const MANY_AT_ONCE: usize = 8;
 
 /// A routine as it is asked for.
 #[derive(Clone, Copy)]
@@ -85,8 +87,7 @@ pub(crate) fn emit(order: Order<'_>) -> (Vec<u8>, usize) {
     };
     let lanes = order.width.lanes() as u8;
     let pointers = order.rows + order.outs;
-    let steps = code.iter().filter(|ins| !ins.rests_in_memory()).count();
-    let is_long = steps >= WORTH_TWO && !code.contains(&Ins::Along);
+    let is_long = waits_for_itself(&code) && !code.contains(&Ins::Along);
     // Where each step waits for the one before it, those of the next pixels are done meanwhile.
     let pair = is_long.then(|| body(two, 2)).filter(|it| !it.has_spilled());
     let one = body(order, 1);
@@ -103,35 +104,61 @@ pub(crate) fn emit(order: Order<'_>) -> (Vec<u8>, usize) {
     (all.all, memory as usize)
 }
 
+/// Are its steps many, most of which wait for one before them?
+fn waits_for_itself(code: &[Ins]) -> bool {
+    let mut depths: Vec<usize> = Vec::with_capacity(code.len());
+    let (mut steps, mut deepest) = (0, 0);
+    for ins in code {
+        let step = usize::from(!ins.rests_in_memory());
+        let before = ins.operands().map(|value| depths[value as usize]).max();
+        depths.push(before.unwrap_or(0) + step);
+        deepest = deepest.max(before.unwrap_or(0) + step);
+        steps += step;
+    }
+    steps >= WORTH_TWO && steps < MANY_AT_ONCE * deepest
+}
+
 /// The steps for one pixel of each lane, or for `vectors` of them; numbers that need not be read again
 /// and again are in registers.
 fn body(order: Order<'_>, vectors: usize) -> Registers<'_> {
-    // Once to see how many registers are left, and again with numbers in them.
-    let alone = write(order, vectors, Vec::new());
-    let mut uses = vec![(0_u32, 0_u16); usize::from(order.numbers)];
-    for ins in order.code {
-        for value in ins.operands() {
-            if let Ins::Number(number) = order.code[value as usize] {
-                uses[usize::from(number)] = (uses[usize::from(number)].0 + 1, number);
+    // Once to see how many registers are left, and again with something in them.
+    let alone = write(order, vectors, Vec::new(), false);
+    let mut uses = vec![0_u32; order.code.len()];
+    for value in order.code.iter().flat_map(|ins| ins.operands()) {
+        uses[value as usize] += 1;
+    }
+    let mut numbers = vec![(0_u32, 0_u16); usize::from(order.numbers)];
+    let mut has_busy_rows = false;
+    for (ins, uses) in order.code.iter().zip(uses) {
+        match *ins {
+            Ins::Number(number) => {
+                numbers[usize::from(number)] = (numbers[usize::from(number)].0 + uses, number);
             }
+            Ins::Row { .. } | Ins::Beside { .. } => has_busy_rows |= uses > 2,
+            _ => {}
         }
     }
-    uses.retain(|(count, _)| *count > 0);
-    uses.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
-    uses.truncate(alone.idle());
-    let resident: Vec<u16> = uses.into_iter().map(|(_, number)| number).collect();
-    if resident.is_empty() {
-        alone
-    } else {
-        write(order, vectors, resident)
+    numbers.retain(|(count, _)| *count > 0);
+    numbers.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
+    if has_busy_rows && numbers.len() > alone.idle() {
+        // Each number's turn comes once; rows are needed again soon.
+        numbers.clear();
     }
+    numbers.truncate(alone.idle());
+    let resident: Vec<u16> = numbers.into_iter().map(|(_, number)| number).collect();
+    if resident.is_empty() && !has_busy_rows {
+        return alone;
+    }
+    write(order, vectors, resident, has_busy_rows)
 }
 
-fn write(order: Order<'_>, vectors: usize, resident: Vec<u16>) -> Registers<'_> {
+/// With `resident` numbers in registers for the whole loop, and if it `holds` what is read several times, that as long
+/// as nothing else wants its register.
+fn write(order: Order<'_>, vectors: usize, resident: Vec<u16>, holds: bool) -> Registers<'_> {
     let Order { code, width, .. } = order;
     let memory = number_at(order.numbers);
     let mut maker = Maker {
-        at: Registers::new(code, width, vectors, memory, order.rows, resident),
+        at: Registers::new(code, width, vectors, memory, order.rows, resident, holds),
         width,
         past: order.past,
     };
@@ -171,7 +198,7 @@ impl Maker<'_> {
 
     fn instruction(&mut self, at: u32, ins: Ins) {
         match ins {
-            Ins::Number(_) => unreachable!("numbers rest in memory"),
+            Ins::Number(_) | Ins::Beside { .. } => unreachable!("it rests in memory"),
             Ins::Row { row, element } => {
                 let to = self.at.result(at);
                 let from = self.at.input(row, element, at);

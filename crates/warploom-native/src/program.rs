@@ -271,6 +271,13 @@ pub enum Ins {
         /// How its pixels lie.
         element: Element,
     },
+    /// The pixels of a row of [`Element::Word`], from so many places further on.
+    Beside {
+        /// Which row.
+        row: u8,
+        /// How many places.
+        by: u16,
+    },
     /// A number that is the same for all pixels.
     Number(u16),
     /// The position along the row, an `i32`.
@@ -345,7 +352,11 @@ impl Ins {
     /// The results it takes, in order.
     pub(crate) fn operands(self) -> impl DoubleEndedIterator<Item = Value> {
         let all = match self {
-            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => [None; 4],
+            Self::Row { .. }
+            | Self::Beside { .. }
+            | Self::Doubles { .. }
+            | Self::Number(_)
+            | Self::Along => [None; 4],
             Self::Un(_, a)
             | Self::UnD(_, a)
             | Self::Widen { value: a, .. }
@@ -369,7 +380,11 @@ impl Ins {
     /// The same with other operands.
     pub(crate) fn with_operands(mut self, other: impl Fn(Value) -> Value) -> Self {
         match &mut self {
-            Self::Row { .. } | Self::Doubles { .. } | Self::Number(_) | Self::Along => {}
+            Self::Row { .. }
+            | Self::Beside { .. }
+            | Self::Doubles { .. }
+            | Self::Number(_)
+            | Self::Along => {}
             Self::Un(_, a)
             | Self::UnD(_, a)
             | Self::Widen { value: a, .. }
@@ -404,6 +419,7 @@ impl Ins {
         matches!(
             self,
             Self::Number(_)
+                | Self::Beside { .. }
                 | Self::Doubles { .. }
                 | Self::Row {
                     element: Element::Word,

@@ -50,6 +50,8 @@ pub(crate) struct Registers<'a> {
     inputs: usize,
     /// Numbers that are in a register for the whole loop; the first has the one behind the others.
     resident: Vec<u16>,
+    /// Does what is read from memory several times stay in a register while that is free?
+    keeps: bool,
     /// The most registers that held values at the same time.
     busiest: usize,
     has_spilled: bool,
@@ -64,6 +66,7 @@ impl<'a> Registers<'a> {
         memory: u32,
         inputs: usize,
         resident: Vec<u16>,
+        keeps: bool,
     ) -> Self {
         let mut uses = vec![Vec::new(); code.len()];
         for (at, ins) in (0..code.len() as u32).zip(code).rev() {
@@ -100,6 +103,7 @@ impl<'a> Registers<'a> {
             bases: Vec::new(),
             inputs,
             resident,
+            keeps,
             busiest: 0,
             has_spilled: false,
         }
@@ -192,6 +196,11 @@ impl<'a> Registers<'a> {
         4 * self.width.lanes() as u32
     }
 
+    /// Is it in memory, whatever register has it too?
+    fn is_in_memory(&self, value: usize) -> bool {
+        self.code[value].rests_in_memory() || self.spilled[value].is_some()
+    }
+
     /// A register with nothing in it, whose holder is put down if need be.
     fn vacant(&mut self) -> Reg {
         let taken = self.holds.iter().flatten().count();
@@ -199,19 +208,20 @@ impl<'a> Registers<'a> {
         if let Some(reg) = self.holds.iter().position(Option::is_none) {
             return reg as Reg;
         }
-        let (mut best, mut latest) = (None, 0);
+        let (mut best, mut latest) = (None, (false, 0));
         for (reg, value) in self.holds.iter().enumerate() {
             let value = value.expect("all are taken") as usize;
             let next = self.uses[value].last().copied().unwrap_or(u32::MAX);
-            if self.pinned & (1 << reg) == 0 && (best.is_none() || next > latest) {
-                (best, latest) = (Some(reg), next);
+            // What was kept need not be put into memory.
+            let worth = (self.keeps && self.is_in_memory(value), next);
+            if self.pinned & (1 << reg) == 0 && (best.is_none() || worth > latest) {
+                (best, latest) = (Some(reg), worth);
             }
         }
         let reg = best.expect("an instruction pins few registers");
         let value = self.holds[reg].take().expect("all are taken") as usize;
         self.register[value] = None;
-        let again = self.code[value].rests_in_memory() || self.spilled[value].is_some();
-        if !again && !self.uses[value].is_empty() {
+        if !self.is_in_memory(value) && !self.uses[value].is_empty() {
             let place = self.free.pop().unwrap_or_else(|| {
                 self.memory += self.vector();
                 self.memory - self.vector()
@@ -237,9 +247,35 @@ impl<'a> Registers<'a> {
         if let Some(place) = self.spilled[at] {
             return Place::Memory(place);
         }
-        match self.code[at] {
+        // What is read several times is read from memory once, if that costs nobody a register.
+        if self.keeps
+            && self.uses[at].len() > 1
+            && let Some(reg) = self.holds.iter().position(Option::is_none)
+        {
+            let from = self.in_memory(value);
+            let reg = reg as Reg;
+            self.pinned |= 1 << reg;
+            self.bytes.op(VMOVUPS, reg, 0, from);
+            self.holds[usize::from(reg)] = Some(value);
+            self.register[at] = Some(reg);
+            return Place::Reg(reg);
+        }
+        self.in_memory(value)
+    }
+
+    /// Where a value is that rests in memory.
+    fn in_memory(&mut self, value: Value) -> Place {
+        match self.code[value as usize] {
             Ins::Number(number) => Place::Memory(super::emit::number_at(number)),
             Ins::Row { row, element } => self.input(row, element, value),
+            Ins::Beside { row, by } => match self.input(row, Element::Word, value) {
+                Place::Row { base, bytes, on } => Place::Row {
+                    base,
+                    bytes,
+                    on: on + u32::from(by) * u32::from(bytes),
+                },
+                place => place,
+            },
             Ins::Doubles { row, half } => self.half_row(usize::from(row), half, value),
             _ => unreachable!("a value is in a register or in memory"),
         }

@@ -57,7 +57,7 @@ impl Width {
 }
 
 /// Rows and outputs of a routine together.
-const MOST_ROWS: usize = 48;
+const MOST_ROWS: usize = 160;
 /// Longer ones take longer to make than they save.
 const MOST_INSTRUCTIONS: usize = 20_000;
 
@@ -74,6 +74,8 @@ pub struct Routine {
     width: Width,
     memory: usize,
     rows: Vec<Element>,
+    /// How many pixels of each row are read beyond those that are made.
+    beyond: Vec<usize>,
     outs: Vec<Element>,
     numbers: u16,
     is_along: bool,
@@ -110,6 +112,7 @@ impl Routine {
                     return None;
                 }
                 Ins::Row { row, element } => name(&mut rows, row, element)?,
+                Ins::Beside { row, .. } => name(&mut rows, row, Element::Word)?,
                 Ins::Put { out, element, .. } => name(&mut outs, out, element)?,
                 Ins::Doubles { row, .. } => name(&mut rows, row, Element::Double)?,
                 Ins::PutDoubles { out, .. } => name(&mut outs, out, Element::Double)?,
@@ -119,6 +122,13 @@ impl Routine {
         }
         let rows: Vec<Element> = rows.into_iter().collect::<Option<_>>()?;
         let outs: Vec<Element> = outs.into_iter().collect::<Option<_>>()?;
+        let mut beyond = vec![0; rows.len()];
+        for ins in code {
+            if let Ins::Beside { row, by } = *ins {
+                let most = &mut beyond[usize::from(row)];
+                *most = usize::from(by).max(*most);
+            }
+        }
         if rows.len() + outs.len() > MOST_ROWS {
             return None;
         }
@@ -142,6 +152,7 @@ impl Routine {
             width,
             memory: memory.max(more).div_ceil(4),
             rows,
+            beyond,
             outs,
             numbers,
             is_along: code.contains(&Ins::Along),
@@ -258,8 +269,10 @@ impl Routine {
         assert!(rows.len() == self.rows.len() && outs.len() == self.outs.len());
         let mut table = [std::ptr::null::<u8>(); MOST_ROWS];
         let mut entries = table.iter_mut();
-        for ((row, element), entry) in rows.iter().zip(&self.rows).zip(&mut entries) {
-            assert!(row.len() >= count * element.bytes(), "a row is too short");
+        let asked = self.rows.iter().zip(&self.beyond);
+        for ((row, (element, beyond)), entry) in rows.iter().zip(asked).zip(&mut entries) {
+            let wanted = (count + beyond) * element.bytes();
+            assert!(row.len() >= wanted, "a row is too short");
             *entry = row.as_ptr();
         }
         for ((out, element), entry) in outs.iter_mut().zip(&self.outs).zip(&mut entries) {
@@ -281,8 +294,8 @@ impl Routine {
         // on, which `start` is one of. They were written by `emit`, may be executed, and live as long
         // as `self`.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code[start..].as_ptr()) };
-        // SAFETY: it reads `count` pixels of every row and writes as many of every output, whose
-        // lengths `run` has checked against the element types the code was made for; outputs are
+        // SAFETY: it reads `count` pixels of every row, and as many more as its code looks aside, and writes
+        // `count` of every output; `run` has checked their lengths against the element types the code was made for; outputs are
         // borrowed alone. `past` is chosen only where they are aligned as its writes demand. Of the memory it touches the first `self.memory` words, checked too. The
         // instructions it is made of are there, as `new` has checked. It keeps the stack as it is and
         // uses no register that belongs to the caller.

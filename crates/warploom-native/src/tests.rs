@@ -92,6 +92,50 @@ fn past(
     }
 }
 
+#[test]
+fn places_further_on_are_read_there() {
+    const BY: [u16; 4] = [0, 1, 5, 300];
+    let mut code: Vec<Ins> = BY.map(|by| Ins::Beside { row: 0, by }).to_vec();
+    code.extend([
+        row(1),
+        Ins::Bin(Bin::SubI, 0, 1),
+        Ins::Bin(Bin::SubI, 2, 3),
+        Ins::Bin(Bin::MulI, 5, 6),
+        Ins::Bin(Bin::AddI, 7, 4),
+        put(0, 8),
+        // Much at once, and everything again: registers are scarce.
+        Ins::Bin(Bin::Xor, 8, 0),
+        Ins::Bin(Bin::AddI, 10, 3),
+        put(1, 11),
+    ]);
+    let count = 48;
+    let far: Vec<u32> = (0..count as u32 + 300)
+        .map(|n| n.wrapping_mul(0x9e37_79b9))
+        .collect();
+    let near: Vec<u32> = (0..count as u32).map(|n| n * n).collect();
+    for width in widths() {
+        let routine = Routine::new(&code, width).unwrap();
+        let found = run(&routine, &[bytes(&far), bytes(&near)], 2, 0, count);
+        for x in 0..count {
+            let [a, b, c, d] = BY.map(|by| far[x + usize::from(by)]);
+            let first = a
+                .wrapping_sub(b)
+                .wrapping_mul(c.wrapping_sub(d))
+                .wrapping_add(near[x]);
+            assert_eq!(words(&found[0])[x], first, "{width:?} {x}");
+            assert_eq!(
+                words(&found[1])[x],
+                (first ^ a).wrapping_add(d),
+                "{width:?} {x}"
+            );
+        }
+        let short = bytes(&far[..count + 299]);
+        let caught =
+            std::panic::catch_unwind(|| run(&routine, &[short, bytes(&near)], 2, 0, count));
+        assert!(caught.is_err(), "the row ends too early");
+    }
+}
+
 const UNARY: [Un; 14] = [
     Un::NegF,
     Un::AbsF,
@@ -489,7 +533,7 @@ fn many_rows_share_the_pointers() {
         let outs = run(&routine, &rows, 2, 0, 32);
         let wanted = 2 * ((1 << 20) - 1);
         assert!(outs.iter().all(|out| words(out) == [wanted; 32]));
-        let more: Vec<Ins> = (0..60).map(row).chain([put(0, 0)]).collect();
+        let more: Vec<Ins> = (0..160).map(row).chain([put(0, 0)]).collect();
         assert!(Routine::new(&more, width).is_none(), "too many rows");
     }
 }

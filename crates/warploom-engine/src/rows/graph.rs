@@ -1,11 +1,15 @@
 //! What is computed row by row.
 
+use std::sync::Arc;
+
 use warploom_core::DType;
 
 use warploom_flow::Boundary;
 
+use super::super::lanes::Level;
 use super::super::tape::{Read, Tape};
 use super::super::taps::Taps;
+use super::super::taps::sums::Sums;
 use super::super::window::Fold;
 use super::frame::Frame;
 use super::map::{MOST, Map, Operand};
@@ -55,11 +59,13 @@ pub(super) enum Work {
         axis: Axis,
         weights: Weights,
         boundary: Boundary,
+        sums: Option<Arc<Sums>>,
     },
     /// Sums down the columns and then along the rows of these, which are kept nowhere.
     Plane {
         weights: [Weights; 2],
         boundaries: [Boundary; 2],
+        sums: Option<[Arc<Sums>; 2]>,
     },
     Window {
         axis: Axis,
@@ -81,6 +87,13 @@ impl Weights {
             Self::F64(taps) => (taps.before(), taps.after()),
         };
         (before as i64, after as i64)
+    }
+
+    fn sums(&self, axis: Axis, level: Level) -> Option<Arc<Sums>> {
+        match self {
+            Self::F32(taps) => Sums::new(taps, axis, level),
+            Self::F64(_) => None,
+        }
     }
 }
 
@@ -116,6 +129,7 @@ impl Step {
                 axis: Axis::Y,
                 weights,
                 boundary,
+                ..
             } => {
                 let (before, after) = weights.reach();
                 (before, after, *boundary)
@@ -123,6 +137,7 @@ impl Step {
             Work::Plane {
                 weights,
                 boundaries,
+                ..
             } => {
                 let (before, after) = weights[0].reach();
                 (before, after, boundaries[0])
@@ -326,6 +341,7 @@ impl RowGraph {
                 axis: Axis::X,
                 weights: along,
                 boundary: beside,
+                ..
             } = &self.steps[at].work
             else {
                 continue;
@@ -339,6 +355,7 @@ impl RowGraph {
                 axis: Axis::Y,
                 weights: down,
                 boundary: below,
+                ..
             } = &self.steps[maker].work
             else {
                 continue;
@@ -346,12 +363,36 @@ impl RowGraph {
             let work = Work::Plane {
                 weights: [down.clone(), along.clone()],
                 boundaries: [*below, *beside],
+                sums: None,
             };
             let (from, to) = (self.steps[maker].from.clone(), self.steps[at].to.clone());
             self.steps[at] = Step::new(work, from, to, &self.values);
             skipped[maker] = true;
         }
         self.leave_out(skipped);
+    }
+
+    /// Sums are machine code where that is better on this instruction set.
+    pub(super) fn equip(&mut self, level: Level) {
+        for step in &mut self.steps {
+            match &mut step.work {
+                Work::Taps {
+                    axis,
+                    weights,
+                    sums,
+                    ..
+                } => *sums = weights.sums(*axis, level),
+                Work::Plane {
+                    weights: [down, along],
+                    sums,
+                    ..
+                } => {
+                    let both = down.sums(Axis::Y, level).zip(along.sums(Axis::X, level));
+                    *sums = both.map(Into::into);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn leave_out(&mut self, skipped: Vec<bool>) {
@@ -429,6 +470,7 @@ impl RowGraph {
             axis,
             weights,
             boundary,
+            sums: None,
         };
         self.step(work, &[value], real, Place::Ring)
     }

@@ -54,6 +54,7 @@ impl RowGraph {
     pub fn finish_on(mut self, level: Level) -> RowEngine {
         self.pair();
         self.shorten();
+        self.equip(level);
         assert!(
             !self.wraps() || self.all_wrap(),
             "steps that wrap around and steps that do not cannot share a pass over rows"

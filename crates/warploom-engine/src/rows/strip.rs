@@ -1,6 +1,7 @@
 //! One strip of rows, from the inputs to the outputs.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use warploom_core::DType;
 
@@ -12,6 +13,7 @@ use super::super::image::{Image, ImageMut, with_image, with_image_mut, with_type
 use super::super::lanes::{Float, Lane, Level, dispatch};
 use super::super::past;
 use super::super::pixel::{Pixel, cast};
+use super::super::taps::sums::{Memory, Sums};
 use super::super::taps::{self, Taps};
 use super::super::turn::Turn;
 use super::super::window::{self, Fold};
@@ -68,6 +70,26 @@ struct Scratch {
     to: Vec<usize>,
     ends: Block,
     turn: Turn,
+    sums: Memory,
+}
+
+impl Scratch {
+    /// The rows of words that it has the starts of, and memory for sums of them.
+    fn words<'a>(
+        &'a mut self,
+        src: &'a Ring,
+        dst: &'a mut Ring,
+    ) -> (Rows<'a, f32>, RowsMut<'a, f32>, &'a mut Memory) {
+        let from = Rows {
+            data: src.block.as_slice(),
+            starts: &self.from,
+        };
+        let to = RowsMut {
+            data: dst.block.as_mut_slice(),
+            starts: &self.to,
+        };
+        (from, to, &mut self.sums)
+    }
 }
 
 impl Arena {
@@ -189,9 +211,11 @@ impl Around<'_, '_> {
                 axis,
                 weights: Weights::F32(taps),
                 boundary,
+                sums,
             } => self.taps(
                 *axis,
                 taps,
+                sums.as_deref(),
                 *boundary,
                 &before[from],
                 &mut after[0],
@@ -202,9 +226,11 @@ impl Around<'_, '_> {
                 axis,
                 weights: Weights::F64(taps),
                 boundary,
+                ..
             } => self.taps(
                 *axis,
                 taps,
+                None,
                 *boundary,
                 &before[from],
                 &mut after[0],
@@ -214,8 +240,10 @@ impl Around<'_, '_> {
             Work::Plane {
                 weights: [Weights::F32(down), Weights::F32(along)],
                 boundaries,
+                sums,
             } => self.plane(
                 [down, along],
+                sums.as_ref(),
                 *boundaries,
                 &before[from],
                 &mut after[0],
@@ -225,8 +253,10 @@ impl Around<'_, '_> {
             Work::Plane {
                 weights: [Weights::F64(down), Weights::F64(along)],
                 boundaries,
+                ..
             } => self.plane(
                 [down, along],
+                None,
                 *boundaries,
                 &before[from],
                 &mut after[0],
@@ -342,6 +372,7 @@ impl Around<'_, '_> {
         &self,
         axis: Axis,
         taps: &Taps<T>,
+        sums: Option<&Sums>,
         boundary: Boundary,
         src: &Ring,
         dst: &mut Ring,
@@ -360,6 +391,15 @@ impl Around<'_, '_> {
             &mut scratch.from,
         );
         self.starts(dst, rows, Boundary::Wrap, &mut scratch.to);
+        let width = self.dims[2];
+        if let Some(sums) = sums {
+            let (from, mut to, memory) = scratch.words(src, dst);
+            match axis {
+                Axis::Y => sums.down(from, &mut to, width, memory),
+                Axis::X => sums.along(from, &mut to, width, boundary, memory),
+            }
+            return;
+        }
         let from = Rows {
             data: src.block.as_slice::<T>(),
             starts: &scratch.from,
@@ -368,7 +408,6 @@ impl Around<'_, '_> {
             data: dst.block.as_mut_slice::<T>(),
             starts: &scratch.to,
         };
-        let width = self.dims[2];
         match axis {
             Axis::Y => dispatch!(self.level, simd =>
                 taps::column::correlate(simd, from, taps, &mut to, width)),
@@ -383,6 +422,7 @@ impl Around<'_, '_> {
     fn plane<T: Float>(
         &self,
         taps: [&Taps<T>; 2],
+        sums: Option<&[Arc<Sums>; 2]>,
         boundaries: [Boundary; 2],
         src: &Ring,
         dst: &mut Ring,
@@ -393,6 +433,11 @@ impl Around<'_, '_> {
         let wanted = rows.start - above..rows.end + below;
         self.starts(src, wanted, boundaries[0], &mut scratch.from);
         self.starts(dst, rows, Boundary::Wrap, &mut scratch.to);
+        if let Some([down, along]) = sums {
+            let (from, mut to, memory) = scratch.words(src, dst);
+            along.along_those(down, from, &mut to, self.dims[2], boundaries[1], memory);
+            return;
+        }
         let from = Rows {
             data: src.block.as_slice::<T>(),
             starts: &scratch.from,

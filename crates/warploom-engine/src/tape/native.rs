@@ -39,10 +39,14 @@ pub(super) struct Native {
 }
 
 /// The vectors of an instruction set that routines are made for.
+///
+/// Compiled code takes all of AVX-512 that Ice Lake has; routines do with what every processor with AVX-512 has. So
+/// where the best for compiled code is AVX2, routines can still be wider.
 pub(crate) fn width(level: Level) -> Option<Width> {
     #[cfg(target_arch = "x86_64")]
     match level {
         Level::Avx512(_) => return Some(Width::Bits512),
+        Level::Avx2(_) if Level::new().as_avx512().is_none() => return Width::best(),
         Level::Avx2(_) => return Some(Width::Bits256),
         _ => {}
     }
@@ -55,6 +59,9 @@ impl Native {
     /// one.
     pub(super) fn new(dag: &Dag, reads: &[Read], level: Level) -> Option<Self> {
         let width = width(level)?;
+        if reads.len() + dag.outputs().len() > MOST {
+            return None;
+        }
         let mut maker = Maker::new(dag, reads);
         for (out, output) in (0..).zip(dag.outputs()) {
             let [value, high] = maker.value(output.id)?;
@@ -80,6 +87,9 @@ impl Native {
 
     /// The routine of an expression of bytes, four of them in a lane.
     pub(super) fn of_bytes(bytes: &Bytes, rows: usize, level: Level) -> Option<Self> {
+        if rows + MOST_OUT > MOST {
+            return None;
+        }
         let (code, numbers) = bytes.routine(rows)?;
         Some(Self {
             routine: Routine::new(&code, width(level)?)?,

@@ -2,6 +2,7 @@
 
 pub(crate) mod across;
 pub(crate) mod column;
+pub(crate) mod sums;
 
 use super::depth::DepthEngine;
 use super::image::{Image, ImageMut};

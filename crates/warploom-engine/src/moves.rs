@@ -1,5 +1,7 @@
 //! Pixels in other places: cutting, padding, mirroring, turning.
 
+use std::ops::Range;
+
 use fearless_simd::prelude::*;
 
 use super::lanes::{Level, Simd, dispatch, load, store, vectors};
@@ -130,13 +132,9 @@ pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMu
         return;
     }
     fit(dims, out.dims());
-    let ny = dims[1];
     let level = Level::new();
     for_bands(out, TALL, &|mut band| {
-        dispatch!(level, simd => turn_band::<T, 16>(image, &mut band, ny, |band, corner| {
-            turn_words(simd, image, band, ny, corner);
-            true
-        }));
+        dispatch!(level, simd => turn_words(simd, image, &mut band, dims[1]));
     });
 }
 
@@ -174,76 +172,99 @@ const TALL: usize = 64;
 fn turn<T: Copy + Send + Sync, const SIDE: usize>(image: View<'_, T>, out: ViewMut<'_, T>) {
     let ny = out.dims()[1];
     for_bands(out, TALL.max(SIDE), &|mut band| {
-        turn_band::<T, SIDE>(image, &mut band, ny, |_, _| false);
+        for (z, rows) in planes(band.rows(), ny, TALL.max(SIDE)) {
+            turn_rows::<T, SIDE>(image, &mut band, z, ny, rows, 0);
+        }
     });
 }
 
-/// A band of the result, which has `ny` rows a plane. `whole` is offered the tiles that are not cut
-/// off, by their first row and column in the result, and says whether it has made them.
+/// The rows of a band in parts: of one plane, and at most `most` of them.
+fn planes(
+    rows: Range<usize>,
+    ny: usize,
+    most: usize,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut first = rows.start;
+    std::iter::from_fn(move || {
+        let z = first / ny.max(1);
+        let part = first..rows.end.min(first + most).min((z + 1) * ny);
+        first = part.end;
+        (!part.is_empty()).then_some((z, part))
+    })
+}
+
+/// Rows of the result in plane `z`, from column `from` on.
 #[inline(always)]
-fn turn_band<T: Copy + Send + Sync, const SIDE: usize>(
+fn turn_rows<T: Copy + Send + Sync, const SIDE: usize>(
     image: View<'_, T>,
     band: &mut Band<'_, T>,
+    z: usize,
     ny: usize,
-    mut whole: impl FnMut(&mut Band<'_, T>, [usize; 2]) -> bool,
+    rows: Range<usize>,
+    from: usize,
 ) {
-    let rows = band.rows();
     let nx = image.dims()[1];
-    let mut first = rows.start;
-    while first < rows.end {
-        // Rows of one plane, at most a few tiles of them.
-        let z = first / ny;
-        let last = rows.end.min(first + TALL.max(SIDE)).min((z + 1) * ny);
-        for left in (0..nx).step_by(SIDE) {
-            let right = nx.min(left + SIDE);
-            for top in (first..last).step_by(SIDE) {
-                let height = SIDE.min(last - top);
-                let is_whole = (height, right - left) == (SIDE, SIDE);
-                if is_whole && whole(band, [top, left]) {
-                    continue;
-                }
-                // Whole cache lines of the image, one row after the other; then the tile's columns.
-                let y = top - z * ny;
-                let corner = image.row(z, left)[y];
-                let mut tile = [[corner; SIDE]; SIDE];
-                for (line, x) in tile.iter_mut().zip(left..right) {
-                    line[..height].copy_from_slice(&image.row(z, x)[y..y + height]);
-                }
-                for (column, row) in (top..top + height).enumerate() {
-                    let to = &mut band.row(row)[left..right];
-                    for (to, line) in to.iter_mut().zip(&tile) {
-                        *to = line[column];
-                    }
+    for left in (from..nx).step_by(SIDE) {
+        let right = nx.min(left + SIDE);
+        for top in rows.clone().step_by(SIDE) {
+            let height = SIDE.min(rows.end - top);
+            // Whole cache lines of the image, one row after the other; then the tile's columns.
+            let y = top - z * ny;
+            let corner = image.row(z, left)[y];
+            let mut tile = [[corner; SIDE]; SIDE];
+            for (line, x) in tile.iter_mut().zip(left..right) {
+                line[..height].copy_from_slice(&image.row(z, x)[y..y + height]);
+            }
+            for (column, row) in (top..top + height).enumerate() {
+                let to = &mut band.row(row)[left..right];
+                for (to, line) in to.iter_mut().zip(&tile) {
+                    *to = line[column];
                 }
             }
         }
-        first = last;
     }
 }
 
-/// Sixteen rows of sixteen words become columns.
+/// Rows and columns of the result that are turned before any of it is written: of the image two cache lines
+/// side by side, which are fetched together, of the result rows as long as is worth fetching ahead.
+const BLOCK: [usize; 2] = [32, 512];
+
+/// Words that a row of a block is longer: rows a power of two apart would share the few places of a cache set.
+const APART: usize = 16;
+
+/// As [`turn`], by way of blocks.
 #[inline(always)]
-fn turn_words<S: Simd, T: Pixel>(
-    simd: S,
-    image: View<'_, T>,
-    band: &mut Band<'_, T>,
-    ny: usize,
-    [top, left]: [usize; 2],
-) {
+fn turn_words<S: Simd, T: Pixel>(simd: S, image: View<'_, T>, band: &mut Band<'_, T>, ny: usize) {
     let lanes = S::u32s::LEN;
-    let z = top / ny;
-    for y in (0..16).step_by(lanes) {
-        for x in (0..16).step_by(lanes) {
-            let rows = vectors(|line| {
-                let row = image.row(z, left + (x + line).min(15));
-                load::<S, S::u32s>(simd, bytemuck::cast_slice(row), top - z * ny + y)
-            });
-            let columns = square(rows);
-            for (column, vector) in columns.iter().enumerate().take(lanes) {
-                let row = bytemuck::cast_slice_mut(band.row(top + y + column));
-                store(*vector, row, left + x);
+    let step = BLOCK[1] + APART;
+    let mut block = [0_u32; BLOCK[0] * (BLOCK[1] + APART)];
+    let nx = image.dims()[1];
+    let wide = nx / lanes * lanes;
+    for (z, rows) in planes(band.rows(), ny, BLOCK[0]) {
+        if rows.len() < BLOCK[0] {
+            turn_rows::<T, 16>(image, band, z, ny, rows, 0);
+            continue;
+        }
+        let y = rows.start - z * ny;
+        for left in (0..wide).step_by(BLOCK[1]) {
+            let width = BLOCK[1].min(wide - left);
+            for x in (0..width).step_by(lanes) {
+                for down in (0..BLOCK[0]).step_by(lanes) {
+                    let lines = vectors(|line| {
+                        let row = image.row(z, left + x + line.min(lanes - 1));
+                        load::<S, S::u32s>(simd, bytemuck::cast_slice(row), y + down)
+                    });
+                    for (column, vector) in square(lines).iter().enumerate().take(lanes) {
+                        store(*vector, &mut block, (down + column) * step + x);
+                    }
+                }
+            }
+            for (row, from) in rows.clone().zip(block.chunks_exact(step)) {
+                let to = &mut band.row(row)[left..left + width];
+                to.copy_from_slice(bytemuck::cast_slice(&from[..width]));
             }
         }
+        turn_rows::<T, 16>(image, band, z, ny, rows, wide);
     }
 }
 

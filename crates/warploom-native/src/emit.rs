@@ -58,6 +58,8 @@ const GE: u8 = 13;
 
 /// Shorter expressions wait for memory rather than for their own results.
 const WORTH_TWO: usize = 24;
+/// Where so many rows are read again and again, registers are for them.
+const BUSY_ROWS: usize = 4;
 /// Expressions with so many steps at a time that do not wait for each other keep the processor busy as they are.
 const MANY_AT_ONCE: usize = 8;
 
@@ -128,16 +130,17 @@ fn body(order: Order<'_>, vectors: usize) -> Registers<'_> {
         uses[value as usize] += 1;
     }
     let mut numbers = vec![(0_u32, 0_u16); usize::from(order.numbers)];
-    let mut has_busy_rows = false;
+    let mut busy_rows = 0;
     for (ins, uses) in order.code.iter().zip(uses) {
         match *ins {
             Ins::Number(number) => {
                 numbers[usize::from(number)] = (numbers[usize::from(number)].0 + uses, number);
             }
-            Ins::Row { .. } | Ins::Beside { .. } => has_busy_rows |= uses > 2,
+            Ins::Row { .. } | Ins::Beside { .. } => busy_rows += usize::from(uses > 2),
             _ => {}
         }
     }
+    let has_busy_rows = busy_rows >= BUSY_ROWS;
     numbers.retain(|(count, _)| *count > 0);
     numbers.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
     if has_busy_rows && numbers.len() > alone.idle() {

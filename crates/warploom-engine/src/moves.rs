@@ -234,6 +234,10 @@ const APART: usize = 16;
 
 /// As [`turn`], by way of blocks.
 #[inline(always)]
+#[expect(
+    clippy::large_stack_arrays,
+    reason = "threads have thirty times as much, and memory would have to be asked for in every call"
+)]
 fn turn_words<S: Simd, T: Pixel>(simd: S, image: View<'_, T>, band: &mut Band<'_, T>, ny: usize) {
     let lanes = S::u32s::LEN;
     let step = BLOCK[1] + APART;

@@ -127,7 +127,10 @@ const fn tile<T>() -> usize {
 pub fn swap_axes<T: Pixel>(image: View<'_, T>, axes: (usize, usize), out: ViewMut<'_, T>) {
     let mut dims = image.dims();
     dims.swap(axes.0, axes.1);
-    if size_of::<T>() != 4 || (axes.0.min(axes.1), axes.0.max(axes.1)) != (1, 2) {
+    // Small planes have no use for blocks.
+    let is_small = dims[1] < BLOCK[0] || dims[2] < BLOCK[1] / 4;
+    let is_plane = (axes.0.min(axes.1), axes.0.max(axes.1)) == (1, 2);
+    if size_of::<T>() != 4 || !is_plane || is_small {
         transpose(image, axes, out);
         return;
     }
@@ -186,10 +189,13 @@ fn planes(
 ) -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut first = rows.start;
     std::iter::from_fn(move || {
-        let z = first / ny.max(1);
+        if first == rows.end {
+            return None;
+        }
+        let z = first / ny;
         let part = first..rows.end.min(first + most).min((z + 1) * ny);
         first = part.end;
-        (!part.is_empty()).then_some((z, part))
+        Some((z, part))
     })
 }
 
@@ -312,6 +318,9 @@ mod tests {
     #[case([40, 3, 70])]
     #[case([1, 1, 9])]
     #[case([7, 1, 1])]
+    // Beyond a block: more rows, and more of their pixels.
+    #[case([2, 655, 70])]
+    #[case([1, 150, 33])]
     fn axes_are_swapped_and_reversed(#[case] dims: [usize; 3]) {
         let data = ramp(dims);
         let image = View::packed(&data, dims);

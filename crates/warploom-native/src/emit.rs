@@ -5,7 +5,7 @@ use super::encode::{Bytes, MASK, Place, Reg};
 use super::fused::{FMA, FMA_DOUBLE, FMS, FNMA};
 use super::merge::{merged, twins};
 use super::program::{Bin, Element, Ins, Un, Value};
-use super::registers::{Registers, load_bases};
+use super::registers::{Registers, SPARE, load_bases};
 use super::routine::Width;
 
 /// Bytes of a number in memory: as wide as the widest vector.
@@ -60,6 +60,8 @@ const GE: u8 = 13;
 const WORTH_TWO: usize = 24;
 /// Where so many rows are read again and again, registers are for them.
 const BUSY_ROWS: usize = 4;
+/// Operands of an instruction, and its result.
+const AT_ONCE: usize = 5;
 /// Expressions with so many steps at a time that do not wait for each other keep the processor busy as they are.
 const MANY_AT_ONCE: usize = 8;
 
@@ -140,14 +142,19 @@ fn body(order: Order<'_>, vectors: usize) -> Registers<'_> {
             _ => {}
         }
     }
-    let has_busy_rows = busy_rows >= BUSY_ROWS;
+    let has_busy_rows = busy_rows >= BUSY_ROWS * vectors;
     numbers.retain(|(count, _)| *count > 0);
     numbers.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
-    if has_busy_rows && numbers.len() > alone.idle() {
-        // Each number's turn comes once; rows are needed again soon.
-        numbers.clear();
+    let mut room = alone.idle();
+    if has_busy_rows {
+        // Operands that stay want a register each, which is not seen yet.
+        room = room.min(order.width.registers() - SPARE - AT_ONCE);
+        if numbers.len() > room {
+            // Each number's turn comes once; rows are needed again soon.
+            numbers.clear();
+        }
     }
-    numbers.truncate(alone.idle());
+    numbers.truncate(room);
     let resident: Vec<u16> = numbers.into_iter().map(|(_, number)| number).collect();
     if resident.is_empty() && !has_busy_rows {
         return alone;

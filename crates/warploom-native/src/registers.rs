@@ -6,7 +6,7 @@ use super::program::{Element, Half, Ins, Value};
 use super::routine::Width;
 
 /// Registers that hold no value for longer than an instruction.
-const SPARE: usize = 2;
+pub(crate) const SPARE: usize = 2;
 
 /// What holds the beginnings of the first rows.
 const BASES: [Base; 4] = [Base::R8, Base::R9, Base::R10, Base::R11];
@@ -244,11 +244,9 @@ impl<'a> Registers<'a> {
             self.pinned |= 1 << reg;
             return Place::Reg(reg);
         }
-        if let Some(place) = self.spilled[at] {
-            return Place::Memory(place);
-        }
         // What is read several times is read from memory once, if that costs nobody a register.
         if self.keeps
+            && self.spilled[at].is_none()
             && self.uses[at].len() > 1
             && let Some(reg) = self.holds.iter().position(Option::is_none)
         {
@@ -263,8 +261,11 @@ impl<'a> Registers<'a> {
         self.in_memory(value)
     }
 
-    /// Where a value is that rests in memory.
+    /// Where a value is that is in no register.
     fn in_memory(&mut self, value: Value) -> Place {
+        if let Some(place) = self.spilled[value as usize] {
+            return Place::Memory(place);
+        }
         match self.code[value as usize] {
             Ins::Number(number) => Place::Memory(super::emit::number_at(number)),
             Ins::Row { row, element } => self.input(row, element, value),
@@ -292,7 +293,7 @@ impl<'a> Registers<'a> {
         }
         let reg = self.vacant();
         self.pinned |= 1 << reg;
-        let from = self.anywhere(value);
+        let from = self.in_memory(value);
         self.bytes.op(VMOVUPS, reg, 0, from);
         self.holds[usize::from(reg)] = Some(value);
         self.register[value as usize] = Some(reg);

@@ -271,12 +271,15 @@ impl Routine {
         let mut entries = table.iter_mut();
         let asked = self.rows.iter().zip(&self.beyond);
         for ((row, (element, beyond)), entry) in rows.iter().zip(asked).zip(&mut entries) {
-            let wanted = (count + beyond) * element.bytes();
-            assert!(row.len() >= wanted, "a row is too short");
+            let pixels = row.len() / element.bytes();
+            assert!(
+                pixels.checked_sub(*beyond) >= Some(count),
+                "a row is too short"
+            );
             *entry = row.as_ptr();
         }
         for ((out, element), entry) in outs.iter_mut().zip(&self.outs).zip(&mut entries) {
-            assert!(out.len() >= count * element.bytes(), "an output is short");
+            assert!(out.len() / element.bytes() >= count, "an output is short");
             *entry = out.as_mut_ptr();
         }
         if self.is_along {
@@ -295,8 +298,9 @@ impl Routine {
         // as `self`.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code[start..].as_ptr()) };
         // SAFETY: it reads `count` pixels of every row, and as many more as its code looks aside, and writes
-        // `count` of every output; `run` has checked their lengths against the element types the code was made for; outputs are
-        // borrowed alone. `past` is chosen only where they are aligned as its writes demand. Of the memory it touches the first `self.memory` words, checked too. The
+        // `count` of every output; `go` has checked their lengths against the element types the code was made
+        // for; outputs are borrowed alone. `past` is chosen only where they are aligned as its writes demand. Of
+        // the memory it touches the first `self.memory` words, checked too. The
         // instructions it is made of are there, as `new` has checked. It keeps the stack as it is and
         // uses no register that belongs to the caller.
         unsafe { entry(table.as_ptr(), memory.as_mut_ptr(), count) };

@@ -539,6 +539,46 @@ fn many_rows_share_the_pointers() {
 }
 
 #[test]
+fn rows_that_are_read_often_leave_room_for_numbers() {
+    for width in widths() {
+        // As many numbers as there are registers beside what a sum of rows needs.
+        let most = if width == Width::Bits512 { 28 } else { 12 };
+        for count in most - 6..=most + 2 {
+            let mut code: Vec<Ins> = (0..4).map(row).collect();
+            code.extend((0..count).map(Ins::Number));
+            let mut sum = 0;
+            for value in [1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3] {
+                code.push(Ins::Bin(Bin::AddI, sum, value));
+                sum = (code.len() - 1) as Value;
+            }
+            for number in 4..4 + Value::from(count) {
+                code.push(Ins::Bin(Bin::Xor, sum, number));
+                sum = (code.len() - 1) as Value;
+            }
+            code.push(put(0, sum));
+            let routine = Routine::new(&code, width).unwrap();
+            let rows: Vec<Vec<u8>> = (1..5).map(|k| bytes(&[k; 32])).collect();
+            let outs = run_with(&routine, &rows, count, 32);
+            let wanted = (0..u32::from(count)).fold(30, |sum, number| sum ^ (number << 8));
+            assert_eq!(words(&outs), [wanted; 32], "{width:?}, {count} numbers");
+        }
+    }
+}
+
+/// Runs a routine whose numbers are multiples of 256.
+fn run_with(routine: &Routine, rows: &[Vec<u8>], numbers: u16, count: usize) -> Vec<u8> {
+    let mut memory = vec![f32::NAN; routine.memory()];
+    routine.start(&mut memory);
+    for number in 0..numbers {
+        routine.set_number(&mut memory, number, u32::from(number) << 8);
+    }
+    let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+    let mut out = vec![0xaa_u8; count * 4];
+    routine.run(&mut memory, &rows, &mut [&mut out], 0, count);
+    out
+}
+
+#[test]
 fn contradictions_are_refused() {
     let Some(width) = Width::best() else { return };
     let bytes = Ins::Row {

@@ -40,8 +40,8 @@ pub(super) struct Native {
 
 /// The vectors of an instruction set that routines are made for.
 ///
-/// Compiled code takes all of AVX-512 that Ice Lake has; routines do with what every processor with AVX-512 has. So
-/// where the best for compiled code is AVX2, routines can still be wider.
+/// Compiled code takes all of AVX-512 that Ice Lake has; routines do with what Skylake has of it. So where the best for
+/// compiled code is AVX2, routines can still be wider.
 pub(crate) fn width(level: Level) -> Option<Width> {
     #[cfg(target_arch = "x86_64")]
     match level {
@@ -87,10 +87,11 @@ impl Native {
 
     /// The routine of an expression of bytes, four of them in a lane.
     pub(super) fn of_bytes(bytes: &Bytes, rows: usize, level: Level) -> Option<Self> {
-        if rows + MOST_OUT > MOST {
+        let (code, numbers) = bytes.routine(rows)?;
+        let writes = code.iter().filter(|ins| matches!(ins, Ins::Put { .. }));
+        if rows + writes.count() > MOST {
             return None;
         }
-        let (code, numbers) = bytes.routine(rows)?;
         Some(Self {
             routine: Routine::new(&code, width(level)?)?,
             numbers: numbers.into_iter().map(Number::Bits).collect(),

@@ -3,7 +3,9 @@
 //! The order of a sum is that of [`Taps`], so the bits are those of compiled code. Weights are numbers that a routine
 //! is given: it is the same for all of as many.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use warploom_flow::Boundary;
 use warploom_native::{Bin, Element, Ins, Routine, Value, Width};
@@ -32,9 +34,22 @@ pub(crate) struct Sums {
     weights: Vec<f32>,
     before: usize,
     after: usize,
-    /// One result at a time, last; down columns several before it.
-    routines: Vec<Routine>,
+    routines: Arc<[Routine]>,
 }
+
+/// What routines depend on: not on the weights.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Shape {
+    axis: Axis,
+    width: Width,
+    kind: Discriminant<Taps<f32>>,
+    before: usize,
+    after: usize,
+}
+
+/// Routines that were made: one result at a time, last; down columns several before it. There are few shapes of
+/// sums, and some are asked for again with every image.
+static MADE: LazyLock<Mutex<HashMap<Shape, Arc<[Routine]>>>> = LazyLock::new(Mutex::default);
 
 /// Memory for running them.
 #[derive(Debug, Default)]
@@ -56,14 +71,22 @@ impl Sums {
         if before + 1 + after > LONGEST {
             return None;
         }
-        let heights: &[usize] = match axis {
-            Axis::Y => &[TOGETHER, 1],
-            Axis::X => &[1],
+        let shape = Shape {
+            axis,
+            width,
+            kind: discriminant(taps),
+            before,
+            after,
         };
-        let routines = heights.iter().map(|&height| {
-            let code = Code::new(taps, axis, height).list;
-            Routine::new(&code, width)
-        });
+        let made = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = made().get(&shape).map(Arc::clone);
+        let routines = if let Some(routines) = known {
+            routines
+        } else {
+            let routines = Self::routines(taps, axis, width)?;
+            made().insert(shape, Arc::clone(&routines));
+            routines
+        };
         let (Taps::Symmetric(weights)
         | Taps::Antisymmetric(weights)
         | Taps::General { weights, .. }) = taps;
@@ -71,8 +94,19 @@ impl Sums {
             weights: weights.clone(),
             before,
             after,
-            routines: routines.collect::<Option<_>>()?,
+            routines,
         })
+    }
+
+    fn routines(taps: &Taps<f32>, axis: Axis, width: Width) -> Option<Arc<[Routine]>> {
+        let heights: &[usize] = match axis {
+            Axis::Y => &[TOGETHER, 1],
+            Axis::X => &[1],
+        };
+        let heights = heights.iter();
+        heights
+            .map(|&height| Routine::new(&Code::new(taps, axis, height).list, width))
+            .collect()
     }
 
     /// Output row `j` from input rows `j ..= j + before + after`, columns `0..width` rounded up to whole vectors.

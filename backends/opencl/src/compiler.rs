@@ -11,12 +11,15 @@ use crate::cl;
 use crate::device::Opened;
 use crate::error::Driven;
 use crate::kernel::build_error;
+use crate::vocabulary;
 
 /// Compiles for one opened device.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     fingerprint: String,
     rounds_correctly: bool,
+    /// Does the driver read declarations of all of OpenCL C in front of each program?
+    reads_header: bool,
     cache: Option<CodeCache>,
     /// Programs some kernel still uses.
     built: Mutex<HashMap<CodeKey, Weak<cl::Program>>>,
@@ -26,11 +29,13 @@ impl Compiler {
     pub(crate) fn new(
         fingerprint: String,
         rounds_correctly: bool,
+        reads_header: bool,
         cache: Option<CodeCache>,
     ) -> Self {
         Self {
             fingerprint,
             rounds_correctly,
+            reads_header,
             cache,
             built: Mutex::default(),
         }
@@ -101,6 +106,10 @@ impl Compiler {
         key: &CodeKey,
     ) -> Result<cl::Program> {
         let start = Instant::now();
+        if let Some(program) = self.compile_shortly(opened, source, text, options) {
+            self.keep(opened, source, &program, key, start);
+            return Ok(program);
+        }
         let program = cl::Program::from_source(&opened.context, text)
             .map_err(|failure| failure.on(opened.id))?;
         if let Err(failure) = program.build(opened.device, options) {
@@ -114,6 +123,45 @@ impl Compiler {
             };
             return Err(build_error(opened.id, source, log));
         }
+        self.keep(opened, source, &program, key, start);
+        Ok(program)
+    }
+
+    /// The program without declarations of all of OpenCL C, where reading them takes longer than the rest;
+    /// nothing where it needs others than there are in [`vocabulary`], or has mistakes.
+    fn compile_shortly(
+        &self,
+        opened: &Opened,
+        source: &KernelSource<'_>,
+        text: &str,
+        options: &CStr,
+    ) -> Option<cl::Program> {
+        if !self.reads_header {
+            return None;
+        }
+        let build = || -> Driven<cl::Program> {
+            let text = vocabulary::declared(text);
+            let program = cl::Program::from_source(&opened.context, &text)?;
+            program.build(opened.device, &vocabulary::options(options))?;
+            Ok(program)
+        };
+        let refused = |failure: &crate::error::Failure| {
+            tracing::debug!(
+                device = %opened.id, kernel = source.name(), %failure, "the whole header is needed"
+            );
+        };
+        build().inspect_err(refused).ok()
+    }
+
+    /// Puts what was compiled on disk, where somebody wants it there.
+    fn keep(
+        &self,
+        opened: &Opened,
+        source: &KernelSource<'_>,
+        program: &cl::Program,
+        key: &CodeKey,
+        start: Instant,
+    ) {
         tracing::debug!(
             device = %opened.id, kernel = source.name(), took = ?start.elapsed(), "compiled"
         );
@@ -124,7 +172,6 @@ impl Compiler {
                 Err(failure) => tracing::debug!(%failure, "the driver keeps its binary"),
             }
         }
-        Ok(program)
     }
 
     fn built(&self) -> MutexGuard<'_, HashMap<CodeKey, Weak<cl::Program>>> {
@@ -158,7 +205,7 @@ mod tests {
         #[case] rounds_correctly: bool,
         #[case] options: &str,
     ) {
-        let compiler = Compiler::new(String::new(), rounds_correctly, None);
+        let compiler = Compiler::new(String::new(), rounds_correctly, false, None);
         assert_eq!(compiler.options(math).to_str(), Ok(options));
     }
 

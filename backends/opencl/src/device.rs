@@ -89,9 +89,19 @@ impl OpenClDevice {
             opened: Arc::new(opened),
             account: Account::new(found.info.total_memory),
             beside: Account::new(0),
-            compiler: Compiler::new(found.fingerprint, found.rounds_correctly, cache),
+            compiler: Compiler::new(
+                found.fingerprint,
+                found.rounds_correctly,
+                found.reads_header,
+                cache,
+            ),
             info: found.info,
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> &cl::Context {
+        &self.opened.context
     }
 
     /// Free bytes as the driver tells; only AMD's does.

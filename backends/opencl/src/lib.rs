@@ -25,6 +25,7 @@ mod identity;
 mod kernel;
 mod probe;
 mod queue;
+mod vocabulary;
 
 pub use backend::OpenClBackend;
 

@@ -38,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) rounds_correctly: bool,
     /// Does the driver keep on disk what it compiled, and compile it once more for whoever asks for it?
     pub(crate) keeps_programs: bool,
+    /// Does it read declarations of all of OpenCL C in front of each program?
+    pub(crate) reads_header: bool,
 }
 
 /// Every usable device, in the order of platforms and of devices within them.
@@ -130,6 +132,7 @@ fn describe(platform: Platform, device: DeviceHandle, id: DeviceId) -> Option<Fo
         fingerprint,
         rounds_correctly,
         keeps_programs: platform_name == POCL,
+        reads_header: platform_name == POCL,
     })
 }
 

@@ -12,6 +12,7 @@
 
 mod children;
 mod events;
+mod functions;
 mod kernels;
 mod memory;
 mod probe;

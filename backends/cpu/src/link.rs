@@ -4,8 +4,10 @@
 //! is allocated to send one. A thread that is busy is not woken: a command sent to it costs one
 //! uncontended lock.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::vec::Drain;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use warploom_core::host::FnKernel;
 use warploom_core::{Arg, DeviceError, Grid, Result};
@@ -13,6 +15,9 @@ use warploom_core::{Arg, DeviceError, Grid, Result};
 use crate::buffer::Claim;
 use crate::event::CpuEvent;
 use crate::monitor::Monitor;
+
+/// How long a thread that has run short work looks for more before it sleeps. Waking a thread takes about as long.
+const MOMENT: Duration = Duration::from_micros(30);
 
 /// One thing to do.
 #[derive(Debug)]
@@ -43,47 +48,33 @@ impl Operands {
 
 /// Commands in order, and the operands of all of them one after another.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    commands: Vec<Sent>,
-    operands: Operands,
-}
-
-impl Batch {
-    /// Starts to work the batch off, with `operands` as the place for those of one command.
-    pub(crate) fn begin<'a>(&'a mut self, operands: &'a mut Operands) -> Todo<'a> {
-        Todo {
-            commands: self.commands.drain(..),
-            claims: self.operands.claims.drain(..),
-            scalars: self.operands.scalars.drain(..),
-            current: None,
-            operands,
-        }
-    }
+struct Batch {
+    commands: VecDeque<Sent>,
+    claims: VecDeque<Claim>,
+    scalars: VecDeque<(usize, Arg)>,
 }
 
 /// A batch that is being worked off, command by command.
-#[derive(Debug)]
-pub(crate) struct Todo<'a> {
-    commands: Drain<'a, Sent>,
-    claims: Drain<'a, Claim>,
-    scalars: Drain<'a, (usize, Arg)>,
+#[derive(Debug, Default)]
+pub(crate) struct Todo {
+    batch: Batch,
     current: Option<Command>,
-    operands: &'a mut Operands,
+    operands: Operands,
 }
 
-impl Todo<'_> {
+impl Todo {
     /// The command whose turn it is, with its operands.
     pub(crate) fn current(&mut self) -> Option<(&Command, &Operands)> {
         if self.current.is_none() {
-            let sent = self.commands.next()?;
-            let Operands { claims, scalars } = &mut *self.operands;
-            claims.extend(self.claims.by_ref().take(sent.claims));
-            scalars.extend(self.scalars.by_ref().take(sent.scalars));
+            let sent = self.batch.commands.pop_front()?;
+            let Operands { claims, scalars } = &mut self.operands;
+            claims.extend(self.batch.claims.drain(..sent.claims));
+            scalars.extend(self.batch.scalars.drain(..sent.scalars));
             self.current = Some(sent.command);
         }
         self.current
             .as_ref()
-            .map(|command| (command, &*self.operands))
+            .map(|command| (command, &self.operands))
     }
 
     /// Ends the current command and its claims, so that an event after it means that its memory
@@ -119,6 +110,15 @@ impl State {
     fn at_rest(&self) -> bool {
         self.idle && self.batch.commands.is_empty()
     }
+
+    /// Puts what has come into `todo`; `Some(false)` when nothing has and nothing will.
+    fn take(&mut self, todo: &mut Todo) -> Option<bool> {
+        self.idle = self.batch.commands.is_empty();
+        if !self.idle {
+            std::mem::swap(&mut self.batch, &mut todo.batch);
+        }
+        (!self.idle || self.closing).then_some(!self.idle)
+    }
 }
 
 /// What a queue and its thread share.
@@ -138,10 +138,14 @@ impl Link {
             scalars,
         };
         self.state.change(|state| {
-            state.batch.commands.push(sent);
-            let all = &mut state.batch.operands;
-            all.claims.append(&mut operands.claims);
-            all.scalars.append(&mut operands.scalars);
+            let Batch {
+                commands,
+                claims,
+                scalars,
+            } = &mut state.batch;
+            commands.push_back(sent);
+            claims.extend(operands.claims.drain(..));
+            scalars.extend(operands.scalars.drain(..));
         });
     }
 
@@ -170,18 +174,22 @@ impl Link {
         let _ = self.fault.set(error);
     }
 
-    /// Swaps the next commands into `batch`, which is empty; false when no more will come.
-    pub(crate) fn next(&self, batch: &mut Batch) -> bool {
-        let mut take = |state: &mut State| {
-            state.idle = state.batch.commands.is_empty();
-            if !state.idle {
-                std::mem::swap(&mut state.batch, batch);
-            }
-            (!state.idle || state.closing).then_some(!state.idle)
-        };
+    /// Puts the next commands into `todo`, which is worked off; false when no more will come.
+    pub(crate) fn next(&self, todo: &mut Todo) -> bool {
         // First in a way that tells those who wait for rest, then by sleeping.
         self.state
-            .change(&mut take)
-            .unwrap_or_else(|| self.state.wait(take))
+            .change(|state| state.take(todo))
+            .unwrap_or_else(|| self.state.wait(|state| state.take(todo)))
+    }
+
+    /// As [`next`](Self::next) without sleeping: false as well when nothing has come for a moment.
+    pub(crate) fn soon(&self, todo: &mut Todo) -> bool {
+        let mut taken = self.state.change(|state| state.take(todo));
+        let start = Instant::now();
+        while taken.is_none() && start.elapsed() < MOMENT {
+            thread::yield_now();
+            taken = self.state.with(|state| state.take(todo));
+        }
+        taken == Some(true)
     }
 }

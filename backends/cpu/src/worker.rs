@@ -2,8 +2,9 @@
 //!
 //! Going from this thread to one of the pool and back costs as much as a small kernel. So the
 //! thread goes there once for many: in a *turn*, a thread of the pool works off launch after
-//! launch, and whatever short command is between them. It never waits there. What would have to
-//! wait ends the turn and is left to the queue's own thread.
+//! launch, and whatever short command is between them. It never waits there for what must come first:
+//! that ends the turn and is left to the queue's own thread. Only when nothing is left it stays for a
+//! moment, in which a stream of small launches brings the next one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::buffer::{Claim, Patience, locked};
 use crate::device::Core;
 use crate::error::panicked;
 use crate::kernel;
-use crate::link::{Batch, Command, Link, Operands, Todo};
+use crate::link::{Command, Link, Operands, Todo};
 
 /// After this long a turn ends, so that queues take turns when there are more of them than threads.
 /// Coming back costs a few per cent of it.
@@ -38,10 +39,8 @@ pub(crate) struct Worker {
 impl Worker {
     /// Works until the queue is closed and all is done.
     pub(crate) fn run(self) {
-        let mut batch = Batch::default();
-        let mut operands = Operands::default();
-        while self.link.next(&mut batch) {
-            let mut todo = batch.begin(&mut operands);
+        let mut todo = Todo::default();
+        while self.link.next(&mut todo) {
             while let Some((command, _)) = todo.current() {
                 if matches!(command, Command::Launch { .. }) {
                     self.pool.install(|| self.turn(&mut todo));
@@ -52,13 +51,19 @@ impl Worker {
         }
     }
 
-    fn turn(&self, todo: &mut Todo<'_>) {
+    fn turn(&self, todo: &mut Todo) {
         let start = Instant::now();
-        while self.perform(todo, Patience::Try) && start.elapsed() < TURN {}
+        while start.elapsed() < TURN {
+            let is_done = self.perform(todo, Patience::Try);
+            let must_wait = !is_done && todo.current().is_some();
+            if must_wait || !is_done && !self.link.soon(todo) {
+                return;
+            }
+        }
     }
 
     /// Does one command; false when there is none, or when it would have to wait and must not.
-    fn perform(&self, todo: &mut Todo<'_>, patience: Patience) -> bool {
+    fn perform(&self, todo: &mut Todo, patience: Patience) -> bool {
         let Some((command, operands)) = todo.current() else {
             return false;
         };

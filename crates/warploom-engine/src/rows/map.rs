@@ -302,7 +302,12 @@ impl Map {
         places: &mut [usize],
         row: impl Fn(usize) -> (DType, Held, &'r [u8]),
     ) {
-        const NONE: usize = usize::MAX;
+        // No byte all over: that would be a call which stores under a mask, and what is read right behind such
+        // a store waits for it; for a short row as long as the row takes.
+        const NONE: usize = usize::MAX / 2;
+        if self.lines.is_empty() {
+            return;
+        }
         places.fill(NONE);
         for stage in [false, true] {
             for (at, line) in self.lines.iter().enumerate() {

@@ -22,6 +22,7 @@ pub(crate) use map::MOST;
 use super::gather::Collector;
 use super::image::{Image, ImageMut};
 use super::lanes::Level;
+use super::past;
 use super::way::Way;
 use schedule::BATCH;
 use strip::Arena;
@@ -160,9 +161,6 @@ fn long_rows([planes, rows, width]: [usize; 3]) -> [usize; 3] {
     }
 }
 
-/// Bytes that a pass moves from which on no cache near a processor holds them all.
-const LARGE: usize = 16 << 20;
-
 impl RowEngine {
     /// Says of every output, in order, whether nobody reads it soon: large ones then go past the
     /// caches, which would fetch every line that they are about to overwrite.
@@ -269,7 +267,7 @@ impl RowEngine {
             .map(|image| pixels(image.dims()) * image.dtype().bytes() as usize);
         let all: usize = read.chain(written).sum();
         // Who gathers reads rows where they were written.
-        self.last.get(at) == Some(&true) && self.graph.gathers == 0 && all >= LARGE
+        self.last.get(at) == Some(&true) && self.graph.gathers == 0 && past::pays(all)
     }
 
     fn start(&self, given: Given<'_>, outputs: Few<ImageMut<'_>>) {

@@ -50,7 +50,7 @@ def measure(server, work, devices, peers, args):
         elif args.busy:
             runners[peer.name] = Spent(call, args.threads)
         else:
-            runners[peer.name] = lambda call=call: timed(call)
+            runners[peer.name] = lambda calls, call=call: timed(call, calls)
     best, rounds = race(runners, args.rounds, args.budget)
     for program in programs:
         program.drop()

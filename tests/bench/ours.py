@@ -4,7 +4,7 @@ One JSON object a line in, one a line out:
 
     {"load": NAME, "path": FILE}                                     -> {"ok": true}
     {"prepare": ID, "device": D, "steps": [...], "outputs": [...]}   -> {"ok": true}
-    {"run": ID}                                                      -> {"seconds": S}
+    {"run": [ID, ...]}                                               -> {"seconds": S}, of the last one
     {"save": ID, "paths": [...]}                                     -> {"ok": true}
     {"drop": ID}                                                     -> {"ok": true}
     {"explain": ID}                                                  -> its passes over memory, and why
@@ -76,6 +76,10 @@ class Server:
         self.ask(prepare=self.count, device=device, steps=steps, outputs=outputs or [last], fused=fused)
         return Program(self, self.count)
 
+    def run(self, programs):
+        """Runs one program after the other; the seconds of the last one."""
+        return self.ask(run=[program.number for program in programs])["seconds"]
+
     def close(self):
         self.process.stdin.close()
         self.process.wait()
@@ -87,8 +91,8 @@ class Program:
     def __init__(self, server, number):
         self.server, self.number = server, number
 
-    def __call__(self):
-        return self.server.ask(run=self.number)["seconds"]
+    def __call__(self, calls=1):
+        return self.server.run([self] * calls)
 
     def results(self, count=1):
         """What the last run made."""

@@ -221,8 +221,9 @@ def in_turn(programs):
     """A runner that takes one program after the other."""
     state = {"at": 0}
 
-    def run():
-        state["at"] = (state["at"] + 1) % len(programs)
-        return programs[state["at"]]()
+    def run(calls=1):
+        next_ones = [programs[(state["at"] + call) % len(programs)] for call in range(calls)]
+        state["at"] += calls
+        return programs[0].server.run(next_ones)
 
     return run

@@ -28,7 +28,9 @@ class Spent:
         self.run, self.threads, self.process = run, threads, process or os.getpid()
         self.total, self.share = float("inf"), 1.0
 
-    def __call__(self):
+    def __call__(self, calls=1):
+        for _ in range(calls - 1):
+            self.run()
         if self.process == os.getpid():
             whole, main = time.process_time(), time.thread_time()
             kept = self.run()

@@ -1,5 +1,7 @@
 //! Functions of OpenCL C, which some drivers are given shorter declarations of than their own.
 
+use std::fmt::Write as _;
+
 use warploom_core::{KernelCode, KernelSource, Param, Queue, Slice};
 
 use crate::rig::{Rig, each, grid, read};
@@ -13,7 +15,7 @@ const TWO: &[&str] = &[
 ];
 const THREE: &[&str] = &["clamp", "fma", "mad"];
 const CHANGES: &[&str] = &["add", "sub", "min", "max", "and", "or", "xor", "xchg"];
-const ITEMS: usize = 64;
+const ITEMS: u32 = 64;
 
 /// A kernel that calls all of them, and how many numbers each of its items makes.
 fn calls_of_all(more: &str) -> (String, usize) {
@@ -67,11 +69,11 @@ fn calls_of_all(more: &str) -> (String, usize) {
     text += "  barrier(CLK_LOCAL_MEM_FENCE);\n";
     text += "  const float x = 0.37f * at + 0.01f, y = 3.5f - 0.11f * at, z = 0.25f * at;\n";
     for (place, result) in results.iter().enumerate() {
-        text += &format!("  out[at * {each} + {place}] = {result};\n");
+        let _ = writeln!(text, "  out[at * {each} + {place}] = {result};");
     }
     text += "#ifdef cl_khr_fp64\n";
     for (place, result) in (results.len()..).zip(&double) {
-        text += &format!("  out[at * {each} + {place}] = {result};\n");
+        let _ = writeln!(text, "  out[at * {each} + {place}] = {result};");
     }
     text += "#endif\n";
     text += more;
@@ -82,24 +84,21 @@ fn calls_of_all(more: &str) -> (String, usize) {
 fn run(rig: &Rig, text: &str, each: usize) -> Vec<u32> {
     let params = [Param::Write, Param::ReadWrite, Param::ReadWrite];
     // SAFETY: each of the 64 items stays in its part of buffers that are made for 64.
-    let source = unsafe {
-        KernelSource::vouch(
-            "calls",
-            KernelCode::OpenClC(text),
-            &params,
-            [ITEMS as u32, 1, 1],
-        )
-    };
+    let source =
+        unsafe { KernelSource::vouch("calls", KernelCode::OpenClC(text), &params, [ITEMS, 1, 1]) };
     let kernel = rig.device.kernel(&source).unwrap();
-    let out = rig.filled(&vec![0_u32; ITEMS * each]);
-    let (own_i, own_u) = (rig.buffer(4 * ITEMS as u64), rig.buffer(4 * ITEMS as u64));
+    let out = rig.filled(&vec![0_u32; ITEMS as usize * each]);
+    let (own_i, own_u) = (
+        rig.buffer(4 * u64::from(ITEMS)),
+        rig.buffer(4 * u64::from(ITEMS)),
+    );
     let args = [
         out.clone().into(),
         Slice::whole(&own_i).into(),
         Slice::whole(&own_u).into(),
     ];
     let mut queue = rig.queue();
-    queue.launch(&kernel, grid(ITEMS as u32), &args).unwrap();
+    queue.launch(&kernel, grid(ITEMS), &args).unwrap();
     read(&mut queue, &out)
 }
 
@@ -121,6 +120,6 @@ fn functions_of_vectors_are_there() {
         let text = "__kernel void calls(__global float *out, __global int *i, __global uint *u) {\n\
             float4 four = (float4)(1.0f, 4.0f, 9.0f, 16.0f);\n\
             out[get_global_id(0)] = dot(sqrt(four), (float4)(1.0f)) + convert_float(i[0] = u[0] = 0);\n}\n";
-        assert_eq!(run(rig, text, 1), [10_f32.to_bits(); ITEMS]);
+        assert_eq!(run(rig, text, 1), [10_f32.to_bits(); ITEMS as usize]);
     });
 }

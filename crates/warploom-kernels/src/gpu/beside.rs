@@ -171,6 +171,7 @@ impl Shift {
                 Stmt::Store(self.place(*place), self.id(*index), self.id(*value))
             }
             Stmt::Deal(from, to) => Stmt::Deal(self.place(*from), self.place(*to)),
+            Stmt::Riffle(from, to) => Stmt::Riffle(self.place(*from), self.place(*to)),
             Stmt::Atomic(number, op, place, index, value) => {
                 let op = match op {
                     Atomic::CompareExchange(old) => Atomic::CompareExchange(self.id(*old)),

@@ -191,6 +191,19 @@ impl Builder {
     /// ones. Both have the same type and length, a multiple of 32. Loops that read every second element
     /// become single loads; this becomes shuffles of vectors where a language has them.
     pub fn deal(&self, from: Buf, to: Buf) {
+        self.shuffled(from, to);
+        self.say(Stmt::Deal(from.place, to.place));
+    }
+
+    /// Puts the halves of an item's array together on another, element by element: what [`deal`](Self::deal)
+    /// undoes.
+    pub fn riffle(&self, from: Buf, to: Buf) {
+        self.shuffled(from, to);
+        self.say(Stmt::Riffle(from.place, to.place));
+    }
+
+    /// Has whole vectors of two arrays moved.
+    fn shuffled(&self, from: Buf, to: Buf) {
         let mut arrays = self.arrays.borrow_mut();
         let numbers = [from, to].map(|buf| match buf.place {
             Place::Array(number) => number as usize,
@@ -205,7 +218,6 @@ impl Builder {
         });
         assert_eq!(shapes[0], shapes[1], "both have the same elements");
         assert_ne!(numbers[0], numbers[1], "an array is dealt out onto another");
-        self.say(Stmt::Deal(from.place, to.place));
     }
 
     /// Element number of a pixel.

@@ -381,6 +381,26 @@ impl Dialect for C<'_> {
         ]
     }
 
+    fn riffle(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        let (Place::Array(number), false) = (from, self.cuda) else {
+            return self.riffled(from, to, length);
+        };
+        let array = &self.def.arrays[number as usize];
+        let vector = sixteen(array);
+        let (from, to, half) = (Self::place(from), Self::place(to), length / 32);
+        vec![
+            format!("for (int deal = 0; deal < {half}; deal += 1) {{"),
+            format!("  const {vector} low = ((const {vector}*){from})[deal];"),
+            format!("  const {vector} high = ((const {vector}*){from})[deal + {half}];"),
+            format!("  {vector} both;"),
+            "  both.even = low.lo; both.odd = high.lo;".into(),
+            format!("  (({vector}*){to})[deal * 2] = both;"),
+            "  both.even = low.hi; both.odd = high.hi;".into(),
+            format!("  (({vector}*){to})[deal * 2 + 1] = both;"),
+            "}".into(),
+        ]
+    }
+
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String {
         let at = format!("&{}[{index}]", Self::place(place));
         let (cuda, opencl) = match op {

@@ -124,6 +124,9 @@ pub enum Stmt {
     /// Deals an array out onto the halves of another of the same length: elements of even numbers, then
     /// those of odd ones.
     Deal(Place, Place),
+    /// Puts the halves of an array together on another of the same length: elements of the first half have
+    /// even numbers then, those of the second odd ones. Undoes what dealing does.
+    Riffle(Place, Place),
     /// Changes an element of memory as one step, and names what it was.
     Atomic(u32, Atomic, Place, Id, Id),
     /// Runs the first block if the condition holds, else the second.

@@ -49,6 +49,22 @@ pub(super) trait Dialect {
             "}".into(),
         ]
     }
+    /// Puts the halves of `length` elements together on another array, the whole statements.
+    fn riffle(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        self.riffled(from, to, length)
+    }
+    /// The same, element by element.
+    fn riffled(&self, from: Place, to: Place, length: u32) -> Vec<String> {
+        let half = length / 2;
+        let first = self.load(from, "deal");
+        let second = self.load(from, &format!("deal + {half}"));
+        vec![
+            self.for_("deal", "0", &half.to_string(), "1"),
+            format!("  {}", self.store(to, "deal * 2", &first)),
+            format!("  {}", self.store(to, "deal * 2 + 1", &second)),
+            "}".into(),
+        ]
+    }
     /// Changes an element as one step: an expression of what it was.
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String;
     /// The head of a counting loop.
@@ -325,12 +341,17 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 let line = self.dialect.store(*place, &index, &value);
                 self.line(&line);
             }
-            Stmt::Deal(from, to) => {
+            Stmt::Deal(from, to) | Stmt::Riffle(from, to) => {
                 let length = match *from {
                     Place::Array(number) => self.def.arrays[number as usize].length,
                     Place::Buffer(_) => unreachable!("arrays are dealt out"),
                 };
-                for line in self.dialect.deal(*from, *to, length) {
+                let lines = if matches!(stmt, Stmt::Deal(..)) {
+                    self.dialect.deal(*from, *to, length)
+                } else {
+                    self.dialect.riffle(*from, *to, length)
+                };
+                for line in lines {
                     self.line(&line);
                 }
             }

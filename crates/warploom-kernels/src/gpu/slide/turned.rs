@@ -1,7 +1,9 @@
 //! Sums of windows along x: rows beside each other are turned, so that what is summed one after the
 //! other has the same sums of other rows beside it, and the loop over those becomes vector code.
-
-use warploom_core::DType;
+//!
+//! Rows are copied as they lie, and turned by putting halves together as often as the number of rows has
+//! bits: the first pixels of all rows are neighbours then. Dealing out turns the results back. All of that
+//! is moves and shuffles of whole vectors; pixel by pixel it took three quarters of the time.
 
 use crate::Boundary;
 use crate::expr::Ex;
@@ -13,8 +15,24 @@ use super::super::tuning::Tuning;
 use super::super::window::Window;
 use super::Frame;
 
-/// Pixels along x of a turned piece, unless one window is longer, and the largest radius.
-const TURNED: [u32; 2] = [128, 64];
+/// Pixels along x of a turned piece. Short windows leave much of a short piece for results, and it stays in the nearest
+/// cache; long ones need more than that.
+const PLACES: [u32; 2] = [128, 256];
+/// The largest radius whose windows go by short pieces, and by any.
+const RADII: [u32; 2] = [10, 63];
+
+/// Rows of a piece. Its pixels at one place are summed side by side.
+const ROWS: u32 = 32;
+
+/// Pixels along x of a piece for windows of a radius.
+fn places(radius: u32) -> u32 {
+    PLACES[usize::from(radius > RADII[0])]
+}
+
+/// How many windows of so many pixels follow each other in a piece, where another one has room behind.
+fn blocks(places: u32, window: u32) -> u32 {
+    places / window - 1
+}
 
 /// Sums of windows along x, of some rows at once.
 struct Turned<'k> {
@@ -22,7 +40,11 @@ struct Turned<'k> {
     boundary: Boundary,
     /// What is summed, turned: the rows' pixels at one place are beside each other.
     tile: Buf,
+    /// The same rows as they lie, one behind the other.
+    lines: Buf,
     rows: u32,
+    /// Pixels of each.
+    places: u32,
     /// The first of the rows, and where the piece starts.
     row: Ex<'k>,
     start: Ex<'k>,
@@ -62,24 +84,20 @@ impl<'k> Turned<'k> {
         self.lanes(|lane| {
             // What is beside the image is read from its last row and written nowhere.
             let row = self.row(frame.src, (self.row + lane).min(frame.side - 1));
+            let to = k.let_(lane * self.places.cast_signed());
+            let keep =
+                |place: Ex<'k>, value: Ex<'k>| k.store(self.lines, to + place, k.let_(value));
             let outside = |place: Ex<'k>| {
                 let (source, inside) = k.source(first + place, frame.length, self.boundary);
                 let value = k.load(frame.src.buf, row + source).cast(ty);
-                let value = inside.map_or(value, |inside| inside.select(value, zero));
-                k.store(
-                    self.tile,
-                    place * self.rows.cast_signed() + lane,
-                    k.let_(value),
+                keep(
+                    place,
+                    inside.map_or(value, |inside| inside.select(value, zero)),
                 );
             };
             k.for_(self.int(0), before, outside);
             k.for_(before, behind, |place| {
-                let value = k.load(frame.src.buf, row + first + place).cast(ty);
-                k.store(
-                    self.tile,
-                    place * self.rows.cast_signed() + lane,
-                    k.let_(value),
-                );
+                keep(place, k.load(frame.src.buf, row + first + place).cast(ty));
             });
             k.for_(behind, length, outside);
         });
@@ -123,28 +141,48 @@ impl<'k> Turned<'k> {
                 k.store(tile, to + lane, k.let_(sum));
             });
         });
+        // The last window of a block is a block itself, and lies where the block begins: the one before.
+        k.for_(int(0), self.blocks, |done| {
+            let block = self.blocks - 1 - done;
+            let from = self.at(block * window);
+            let to = k.let_(from + window * self.rows.cast_signed());
+            self.lanes(|lane| k.store(tile, to + lane, k.load(tile, from + lane)));
+        });
+    }
+
+    /// Turns the rows, or what was made of them.
+    fn turn(&self, back: bool) {
+        let [mut from, mut to] = if back {
+            [self.tile, self.lines]
+        } else {
+            [self.lines, self.tile]
+        };
+        let times = self.rows.ilog2();
+        assert!(
+            !times.is_multiple_of(2),
+            "what is turned ends in the other array"
+        );
+        for _ in 0..times {
+            if back {
+                self.frame.k.deal(from, to);
+            } else {
+                self.frame.k.riffle(from, to);
+            }
+            (from, to) = (to, from);
+        }
     }
 
     fn write(&self) {
         let (k, frame) = (self.frame.k, &self.frame);
-        let rows = self.rows.cast_signed();
-        let some = k.let_((frame.side - self.row).min(rows));
+        let some = k.let_((frame.side - self.row).min(self.rows.cast_signed()));
         let begin = k.let_((-self.start).max(1));
         let all = self.blocks * frame.window + 1;
         let end = k.let_((frame.length - self.start).min(all));
         k.for_(self.int(0), some, |lane| {
             let row = k.let_(self.row(frame.dst, self.row + lane) + self.start);
+            let from = k.let_(lane * self.places.cast_signed());
             k.for_(begin, end, |place| {
-                let value = k.load(self.tile, place * rows + lane);
-                k.store(frame.dst.buf, row + place, value);
-            });
-            // The last window of a block is a block itself, and lies where the block begins.
-            k.for_(self.int(1), self.blocks + 1, |block| {
-                let place = k.let_(block * frame.window);
-                k.if_(place.ge(begin) & place.lt(end), || {
-                    let from = (place - frame.window) * rows + lane;
-                    k.store(frame.dst.buf, row + place, k.load(self.tile, from));
-                });
+                k.store(frame.dst.buf, row + place, k.load(self.lines, from + place));
             });
         });
     }
@@ -152,9 +190,9 @@ impl<'k> Turned<'k> {
 
 /// How often each pixel is read, unless the window goes another way or is too long.
 pub(super) fn reads(window: Window) -> Option<f64> {
-    let able = window.axis == 2 && (1..=TURNED[1]).contains(&window.radius);
+    let able = window.axis == 2 && (1..=RADII[1]).contains(&window.radius);
     let width = 2 * window.radius + 1;
-    able.then(|| 1.0 + 1.0 / f64::from((TURNED[0] / width).max(1)))
+    able.then(|| 1.0 + 1.0 / f64::from(blocks(places(window.radius), width)))
 }
 
 /// The launch, unless the window goes another way or is too long.
@@ -163,37 +201,40 @@ pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) ->
     let kind = flow.kind(node.outputs[0]);
     let k = Builder::new();
     let frame = Frame::new(&k, flow.kind(node.inputs[0]).dtype(), kind.dtype());
-    let rows: u32 = if kind.dtype() == DType::F64 { 16 } else { 32 };
+    let places = places(window.radius);
     let plane = k.work(Work::Global(2));
-    let row = k.let_(k.work(Work::Global(1)) * rows.cast_signed());
-    let at_least = |window: u64| (u64::from(TURNED[0]) / window).max(1);
-    let blocks = k.let_((k.graph().int(TURNED[0].cast_signed()) / frame.window).max(1));
+    let row = k.let_(k.work(Work::Global(1)) * ROWS.cast_signed());
+    let blocks_here = k.let_(k.graph().int(places.cast_signed()) / frame.window - 1);
     // Blocks count from the one before the first.
-    let start = k.let_((k.work(Work::Global(0)) * blocks - 1) * frame.window);
+    let start = k.let_((k.work(Work::Global(0)) * blocks_here - 1) * frame.window);
     let some = start.lt(0) | start.lt(frame.length - 1);
     k.if_(plane.lt(frame.planes) & row.lt(frame.side) & some, || {
-        let longest = (2 * TURNED[1] + 1).max(TURNED[0]) + 2 * TURNED[1] + 1;
+        let [tile, lines] = [0, 1].map(|_| k.line(kind.dtype(), places * ROWS));
         let piece = Turned {
             frame,
             boundary: window.boundary,
-            tile: k.line(kind.dtype(), longest * rows),
-            rows,
+            tile,
+            lines,
+            rows: ROWS,
+            places,
             row,
             start,
             plane,
-            blocks,
+            blocks: blocks_here,
         };
         piece.read();
+        piece.turn(false);
         piece.sum();
+        piece.turn(true);
         piece.write();
     });
     let def = k.finish("wl_window_turned", tuning.group);
     let [planes, side, length] = kind.dims();
-    let width = u64::from(window.radius) * 2 + 1;
-    let all = 1 + (length - 1).div_ceil(width);
+    let width = window.radius * 2 + 1;
+    let all = 1 + (length - 1).div_ceil(u64::from(width));
     let items = [
-        all.div_ceil(at_least(width)),
-        side.div_ceil(u64::from(rows)),
+        all.div_ceil(u64::from(blocks(places, width))),
+        side.div_ceil(u64::from(ROWS)),
         planes,
     ];
     let mut plan = Plan::default();

@@ -13,6 +13,7 @@
 //! * Commands keep the buffers and kernels they use: the OpenCL specification makes the runtime
 //!   retain both until the command is done. Nothing on the Rust side needs to outlive a call.
 //! * Compiled programs are kept on disk between runs; see [`OpenClBackend::with_cache_dir`].
+//! * `PoCL` gets the declarations that kernels usually need instead of reading all of its own each time.
 
 mod backend;
 mod buffer;

@@ -172,6 +172,9 @@ impl Shift {
             }
             Stmt::Deal(from, to) => Stmt::Deal(self.place(*from), self.place(*to)),
             Stmt::Riffle(from, to) => Stmt::Riffle(self.place(*from), self.place(*to)),
+            Stmt::Soon(place, index, access) => {
+                Stmt::Soon(self.place(*place), self.id(*index), *access)
+            }
             Stmt::Atomic(number, op, place, index, value) => {
                 let op = match op {
                     Atomic::CompareExchange(old) => Atomic::CompareExchange(self.id(*old)),

@@ -91,4 +91,27 @@ mod tests {
             assert!(text.contains("a1[deal + 64] = "), "{text}");
         }
     }
+
+    #[test]
+    fn halves_are_put_together_by_vectors_or_by_a_plain_loop() {
+        let k = Builder::new();
+        let dst = k.buffer("dst", DType::F32, Access::Write);
+        let zero = k.graph().int(0);
+        let [halves, both] = [0, 1].map(|_| k.line(DType::F32, 128));
+        k.store(halves, zero, k.graph().float(1.0));
+        k.riffle(halves, both);
+        k.store(dst, zero, k.load(both, zero));
+        let def = k.finish("riffled", [1, 1, 1]);
+        let text = def.text(Target::OpenCl);
+        assert!(
+            text.contains("both.even = low.hi; both.odd = high.hi;"),
+            "{text}"
+        );
+        assert!(text.contains("((const float16*)a0)[deal + 4]"), "{text}");
+        for target in [Target::Cuda, Target::Wgsl] {
+            let text = def.text(target);
+            assert!(text.contains("a0[deal + 64]"), "{text}");
+            assert!(text.contains("a1[deal * 2 + 1] = "), "{text}");
+        }
+    }
 }

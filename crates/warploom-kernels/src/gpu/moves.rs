@@ -157,10 +157,11 @@ pub(super) enum Order {
     RowsAsPlanes,
 }
 
-/// Sides of the tile a processor turns in vectors: a cache line of `f32` each way.
-const TILE: u32 = 16;
+/// Rows and columns of the result that a processor turns in vectors before it writes any: of the source two cache
+/// lines of `f32` side by side, which are fetched together, of the result rows as long as is worth fetching ahead.
+const TILE: [u32; 2] = [32, 128];
 /// Tiles that an item turns, one after the other along rows of the source.
-const TILES: u32 = 8;
+const TILES: u32 = 4;
 /// Sides of the tile a group turns in its shared memory.
 const SHARED: u32 = 32;
 /// Rows of a group; each item takes several of the tile's.
@@ -190,18 +191,18 @@ impl<'k> Turned<'k> {
 
     /// Turns some tiles, those that are whole in vectors.
     fn in_vectors(&self, dtype: DType, [sides, rows, columns]: [Ex<'k>; 3]) {
-        let (k, tile) = (self.k, TILE.cast_signed());
-        let int = |value: u32| k.graph().int(value.cast_signed());
-        let left = k.let_(k.work(Work::Global(0)) * tile);
-        let start = k.let_(k.work(Work::Global(1)) * (TILE * TILES).cast_signed());
+        let (k, [tall, wide]) = (self.k, TILE.map(u32::cast_signed));
+        let all = tall * TILES.cast_signed();
+        let left = k.let_(k.work(Work::Global(0)) * wide);
+        let start = k.let_(k.work(Work::Global(1)) * all);
         k.if_(self.side.lt(sides), || {
-            let end = k.let_((start + (TILE * TILES).cast_signed()).min(rows));
-            let arrays = [0, 1].map(|_| k.line(dtype, TILE * TILE));
-            k.for_by(start, end, int(TILE), |top| {
-                let whole = (top + tile).le(rows) & (left + tile).le(columns);
+            let end = k.let_((start + all).min(rows));
+            let arrays = [0, 1].map(|_| k.line(dtype, TILE[0] * TILE[1]));
+            k.for_by(start, end, k.graph().int(tall), |top| {
+                let whole = (top + tall).le(rows) & (left + wide).le(columns);
                 let parts = || {
-                    k.for_(top, (top + tile).min(rows), |row| {
-                        k.for_(left, (left + tile).min(columns), |column| {
+                    k.for_(top, (top + tall).min(rows), |row| {
+                        k.for_(left, (left + wide).min(columns), |column| {
                             self.write(row, column, self.read(row, column));
                         });
                     });
@@ -212,24 +213,24 @@ impl<'k> Turned<'k> {
     }
 
     /// Turns a whole tile.
-    fn whole(&self, [top, left]: [Ex<'k>; 2], [one, two]: [Buf; 2]) {
-        let (k, tile) = (self.k, TILE.cast_signed());
+    fn whole(&self, [top, left]: [Ex<'k>; 2], [mut from, mut to]: [Buf; 2]) {
+        let (k, [tall, wide]) = (self.k, TILE.map(u32::cast_signed));
         let int = |value: i32| k.graph().int(value);
-        k.for_(int(0), int(tile), |column| {
-            k.for_(int(0), int(tile), |row| {
+        k.for_(int(0), int(wide), |column| {
+            k.for_(int(0), int(tall), |row| {
                 let value = self.read(top + row, left + column);
-                k.store(one, column * tile + row, value);
+                k.store(from, column * tall + row, value);
             });
         });
-        // Each time the last digit of an element's number becomes its first; after half of them rows and
-        // columns have changed places. There is an even number of times.
-        for at in 0..TILE.ilog2() {
-            let [from, to] = if at % 2 == 0 { [one, two] } else { [two, one] };
+        // Each time the last digit of an element's number becomes its first. When all digits of its row have
+        // moved, rows and columns have changed places.
+        for _ in 0..TILE[0].ilog2() {
             k.deal(from, to);
+            (from, to) = (to, from);
         }
-        k.for_(int(0), int(tile), |row| {
-            k.for_(int(0), int(tile), |column| {
-                let value = k.load(one, row * tile + column);
+        k.for_(int(0), int(tall), |row| {
+            k.for_(int(0), int(wide), |column| {
+                let value = k.load(from, row * wide + column);
                 self.write(top + row, left + column, value);
             });
         });
@@ -291,7 +292,7 @@ pub(super) fn turn(flow: &Flow, node: &Node, axis: u8, tuning: &Tuning) -> Plan 
         )
     } else {
         turned.in_vectors(to.dtype(), [sides_n, rows_n, columns_n]);
-        ([1, 1, 1], [TILE, TILE * TILES], [1, 1])
+        ([1, 1, 1], [TILE[1], TILE[0] * TILES], [1, 1])
     };
     let def = k.finish("wl_turn", group);
     let args = Args::new()

@@ -163,6 +163,12 @@ pub(super) fn write(k: &Builder, sort: Sort) {
             let there = there.map(|there| k.let_(there));
             let from = k.let_(k.index(src, [plane, source, int(0)]));
             let to = k.let_(row * COLUMNS);
+            k.soon(
+                src,
+                from + left + COLUMNS,
+                COLUMNS.unsigned_abs(),
+                Access::Read,
+            );
             let copy = |column: Ex<'_>, x: Ex<'_>| {
                 let value = k.load(src.buf, from + x).cast(ty);
                 let value = there.map_or(value, |there| there.select(value, zero));
@@ -182,6 +188,10 @@ pub(super) fn write(k: &Builder, sort: Sort) {
                 row: k.let_(row + radius),
                 ..strip
             };
+            for on in 0..AT_ONCE {
+                let to = k.let_(k.index(dst, [plane, top + row + on, left]));
+                k.soon(dst, to, COLUMNS.unsigned_abs(), Access::Write);
+            }
             strip.sums(weights, end, sums);
             k.for_(int(0), (height - row).min(AT_ONCE), |on| {
                 let to = k.let_(k.index(dst, [plane, top + row + on, left]));

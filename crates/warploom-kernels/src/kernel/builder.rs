@@ -10,6 +10,9 @@ use super::def::{
 use crate::Boundary;
 use crate::expr::{Ex, Graph, Node, Ty};
 
+/// Bytes that processors fetch at once.
+const LINE: u64 = 64;
+
 /// A buffer or array of the kernel being written.
 #[derive(Clone, Copy, Debug)]
 pub struct Buf {
@@ -200,6 +203,19 @@ impl Builder {
     pub fn riffle(&self, from: Buf, to: Buf) {
         self.shuffled(from, to);
         self.say(Stmt::Riffle(from.place, to.place));
+    }
+
+    /// Says that elements of an image from `index` on, `count` of them, will be read soon, or written: processors fetch them
+    /// meanwhile. Elements that are not there do no harm.
+    pub fn soon<'k>(&'k self, img: Img<'k>, index: Ex<'k>, count: u32, access: Access) {
+        let Place::Buffer(number) = img.buf.place else {
+            unreachable!("an image is a buffer")
+        };
+        let element = self.buffers.borrow()[number as usize].dtype.bytes();
+        let line = usize::try_from(LINE / element).expect("short");
+        for at in (0..count.cast_signed()).step_by(line) {
+            self.say(Stmt::Soon(img.buf.place, (index + at).id(), access));
+        }
     }
 
     /// Has whole vectors of two arrays moved.

@@ -51,6 +51,14 @@ const LANES: &str = "\
 #define WL_LANES
 #endif
 ";
+/// A hint that processors take. Its argument is a pointer to any memory, which OpenCL C 1.2 has no name for.
+const SOON: &str = "\
+#if defined(__clang__) && defined(__x86_64__)
+#define WL_SOON(element, written) __builtin_prefetch((const void*)(size_t)&(element), written, 3)
+#else
+#define WL_SOON(element, written)
+#endif
+";
 /// Loops of so many turns, or several times as many, are over pixels side by side.
 const RUN: u32 = 64;
 
@@ -66,7 +74,9 @@ pub(super) fn text(def: &KernelDef, target: Target) -> String {
         cuda: target == Target::Cuda,
     };
     let head = c.head();
-    format!("{head}{}}}\n", Walk::new(def, c).body())
+    let body = Walk::new(def, c).body();
+    let hint = if body.contains("WL_SOON(") { SOON } else { "" };
+    format!("{hint}{head}{body}}}\n")
 }
 
 fn element(dtype: DType) -> &'static str {
@@ -379,6 +389,12 @@ impl Dialect for C<'_> {
             format!("  (({vector}*){to})[deal + {half}] = ({vector})(low.odd, high.odd);"),
             "}".into(),
         ]
+    }
+
+    fn soon(&self, place: Place, index: &str, access: Access) -> Option<String> {
+        let written = u8::from(access != Access::Read);
+        let place = Self::place(place);
+        (!self.cuda).then(|| format!("WL_SOON({place}[{index}], {written});"))
     }
 
     fn riffle(&self, from: Place, to: Place, length: u32) -> Vec<String> {

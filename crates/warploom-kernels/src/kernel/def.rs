@@ -127,6 +127,8 @@ pub enum Stmt {
     /// Puts the halves of an array together on another of the same length: elements of the first half have
     /// even numbers then, those of the second odd ones. Undoes what dealing does.
     Riffle(Place, Place),
+    /// An element of memory and those around it will be read soon, or written: a hint.
+    Soon(Place, Id, Access),
     /// Changes an element of memory as one step, and names what it was.
     Atomic(u32, Atomic, Place, Id, Id),
     /// Runs the first block if the condition holds, else the second.

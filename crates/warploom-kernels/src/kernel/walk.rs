@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::def::{Atomic, KernelDef, Place, Stmt, Work};
+use super::def::{Access, Atomic, KernelDef, Place, Stmt, Work};
 use crate::expr::{Bin, Datum, Id, Node, Ty, Un};
 
 /// How a language says things.
@@ -64,6 +64,10 @@ pub(super) trait Dialect {
             format!("  {}", self.store(to, "deal * 2 + 1", &second)),
             "}".into(),
         ]
+    }
+    /// A hint that an element will be used soon, the whole statement; nothing where that is of no use.
+    fn soon(&self, _place: Place, _index: &str, _access: Access) -> Option<String> {
+        None
     }
     /// Changes an element as one step: an expression of what it was.
     fn atomic(&self, op: Atomic, place: Place, index: &str, value: &str, old: &str) -> String;
@@ -352,6 +356,12 @@ impl<'a, D: Dialect> Walk<'a, D> {
                     self.dialect.riffle(*from, *to, length)
                 };
                 for line in lines {
+                    self.line(&line);
+                }
+            }
+            Stmt::Soon(place, index, access) => {
+                let [index] = self.values([Root::Bounded(*index)]);
+                if let Some(line) = self.dialect.soon(*place, &index, *access) {
                     self.line(&line);
                 }
             }

@@ -11,7 +11,7 @@ use warploom_core::DType;
 use crate::Boundary;
 use crate::expr::{Ex, Ty};
 use crate::flow::{Combine, Flow, Node};
-use crate::kernel::{Buf, Builder, Img, Var, Work};
+use crate::kernel::{Access, Buf, Builder, Img, Var, Work};
 
 use super::super::fold;
 use super::super::launch::{Plan, along};
@@ -88,6 +88,16 @@ impl<'k> Extremes<'k> {
             let inside = inside.map(|inside| k.let_(inside));
             let row = k.let_(self.at(frame.src, source));
             let to = k.let_(place * self.stride());
+            if self.across {
+                k.soon(
+                    frame.src,
+                    row + COLUMNS.cast_signed(),
+                    COLUMNS,
+                    Access::Read,
+                );
+                let result = k.let_(self.at(frame.dst, self.first + place));
+                k.soon(frame.dst, result, COLUMNS, Access::Write);
+            }
             k.for_(k.graph().int(0), self.columns, |lane| {
                 let value = k.load(frame.src.buf, row + lane);
                 let value = inside.map_or(value, |inside| k.let_(inside.select(value, zero)));

@@ -8,7 +8,7 @@
 use crate::Boundary;
 use crate::expr::Ex;
 use crate::flow::{Flow, Node};
-use crate::kernel::{Buf, Builder, Img, Space, Work};
+use crate::kernel::{Access, Buf, Builder, Img, Space, Work};
 
 use super::super::launch::Plan;
 use super::super::tuning::Tuning;
@@ -95,6 +95,10 @@ impl<'k> Turned<'k> {
                     inside.map_or(value, |inside| inside.select(value, zero)),
                 );
             };
+            let next = self.blocks * frame.window;
+            k.soon(frame.src, row + first + next, self.places, Access::Read);
+            let result = self.row(frame.dst, self.row + lane) + self.start;
+            k.soon(frame.dst, result, self.places, Access::Write);
             k.for_(self.int(0), before, outside);
             k.for_(before, behind, |place| {
                 keep(place, k.load(frame.src.buf, row + first + place).cast(ty));

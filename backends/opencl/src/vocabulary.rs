@@ -9,9 +9,10 @@
 
 use std::ffi::{CStr, CString};
 
-/// `options` with what makes the header believe that it was read.
+/// `options` with what makes the header believe that it was read, and without warnings: `PoCL` writes how many there
+/// were to the standard error of whoever compiles, and what they say is read by nobody where a program compiles.
 pub(crate) fn options(options: &CStr) -> CString {
-    const READ: &[u8] = b" -D_OPENCL_H_";
+    const READ: &[u8] = b" -w -D_OPENCL_H_";
     let all = [options.to_bytes(), READ].concat();
     CString::new(all).unwrap_or_else(|_| options.to_owned())
 }
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn options_are_kept() {
-        assert_eq!(options(c"-a -b").to_str(), Ok("-a -b -D_OPENCL_H_"));
+        assert_eq!(options(c"-a -b").to_str(), Ok("-a -b -w -D_OPENCL_H_"));
     }
 
     /// What `text` comes to in the way without the header, where a driver reads one.

@@ -51,6 +51,15 @@ const LANES: &str = "\
 #define WL_LANES
 #endif
 ";
+/// Processors count elements in 64 bits. Their compilers widen every part of an element's number where it is
+/// used, and to prove that this changes nothing took a third of all the time that they needed for a kernel.
+const NUMBER: &str = "\
+#if defined(__x86_64__) || defined(__aarch64__)
+#define WL_AT long
+#else
+#define WL_AT int
+#endif
+";
 /// A hint that processors take. Its argument is a pointer to any memory, which OpenCL C 1.2 has no name for.
 const SOON: &str = "\
 #if defined(__clang__) && defined(__x86_64__)
@@ -76,7 +85,8 @@ pub(super) fn text(def: &KernelDef, target: Target) -> String {
     let head = c.head();
     let body = Walk::new(def, c).body();
     let hint = if body.contains("WL_SOON(") { SOON } else { "" };
-    format!("{hint}{head}{body}}}\n")
+    let number = if body.contains("WL_AT") { NUMBER } else { "" };
+    format!("{number}{hint}{head}{body}}}\n")
 }
 
 fn element(dtype: DType) -> &'static str {
@@ -318,6 +328,16 @@ impl Dialect for C<'_> {
         format!("({a} {sign} {b})")
     }
 
+    fn number(&self, a: &str) -> String {
+        let wide = if self.cuda { "" } else { "(WL_AT)" };
+        format!("{wide}{a}")
+    }
+
+    fn let_number(&self, name: &str, value: &str) -> String {
+        let ty = if self.cuda { "int" } else { "WL_AT" };
+        format!("const {ty} {name} = {value};")
+    }
+
     fn fma(&self, ty: Ty, a: &str, b: &str, c: &str) -> String {
         format!("{}({a}, {b}, {c})", self.function("fma", ty))
     }
@@ -455,5 +475,37 @@ impl Dialect for C<'_> {
         } else {
             "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_core::DType;
+
+    use crate::expr::Ty;
+    use crate::kernel::{Access, Builder, Target, Work};
+
+    #[test]
+    fn numbers_of_elements_are_wide_for_processors_and_only_they() {
+        let k = Builder::new();
+        let src = k.buffer("src", DType::I32, Access::Read);
+        let dst = k.buffer("dst", DType::I32, Access::Write);
+        let pitch = k.scalar("pitch", Ty::I32);
+        let x = k.let_(k.work(Work::Global(0)));
+        let value = k.load(src, x + pitch * 2);
+        k.store(dst, x, value + pitch);
+        let def = k.finish("moved", [1, 1, 1]);
+        let text = def.text(Target::OpenCl);
+        let number = "b0[((WL_AT)v1 + ((WL_AT)p0 * 2))]";
+        assert!(text.contains(number), "{text}");
+        assert!(text.contains("#define WL_AT long"), "{text}");
+        // Pixels are computed as ever: they wrap.
+        assert!(
+            text.contains("((unsigned int)p0 + (unsigned int)v2)"),
+            "{text}"
+        );
+        let text = def.text(Target::Cuda);
+        assert!(text.contains("b0[(v1 + (p0 * 2))]"), "{text}");
+        assert!(!text.contains("WL_AT"), "{text}");
     }
 }

@@ -18,6 +18,14 @@ pub(super) trait Dialect {
     /// The same where the result is known to be in range and, of a quotient, the divisor is known
     /// not to be 0 or -1.
     fn bounded(&self, op: Bin, ty: Ty, a: &str, b: &str) -> String;
+    /// A part of an element's number, for sums and products that make the whole of it.
+    fn number(&self, a: &str) -> String {
+        a.to_owned()
+    }
+    /// A named part of an element's number, the whole statement.
+    fn let_number(&self, name: &str, value: &str) -> String {
+        self.let_(Ty::I32, name, value)
+    }
     /// `a * b + c`, rounded once.
     fn fma(&self, ty: Ty, a: &str, b: &str, c: &str) -> String;
     /// A choice.
@@ -84,15 +92,17 @@ pub(super) trait Dialect {
 enum Root {
     /// Nothing.
     Any(Id),
-    /// It is an element's number or the end of a loop, so sums and products that it is made of stay
-    /// in range. A compiler that knows this turns loops over elements into vector code.
+    /// It is the end of a loop, so sums and products that it is made of stay in range. A compiler that knows
+    /// this turns loops over elements into vector code.
     Bounded(Id),
+    /// It is an element's number, of which that holds too.
+    Number(Id),
 }
 
 impl Root {
     fn id(self) -> Id {
         match self {
-            Self::Any(id) | Self::Bounded(id) => id,
+            Self::Any(id) | Self::Bounded(id) | Self::Number(id) => id,
         }
     }
 }
@@ -117,6 +127,8 @@ struct Part {
     uses: u32,
     /// May the result be out of range?
     any: bool,
+    /// Is the text a sum or product that makes an element's number?
+    number: bool,
     text: String,
 }
 
@@ -231,17 +243,26 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 part.any |= any;
             }
         }
+        let numbers = roots.iter().any(|root| matches!(root, Root::Number(_)));
         for id in &parts {
             let (node, ty) = self.def.nodes[*id as usize];
-            let text = self.node(node, self.parts[*id as usize].any);
+            let any = self.parts[*id as usize].any;
+            let linear = matches!(node, Node::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..));
+            let number = numbers && linear && !any && ty == Ty::I32;
+            let text = self.node(node, any, number);
             let leaf = node.operands().next().is_none();
             let single = self.parts[*id as usize].uses == 1;
+            self.parts[*id as usize].number = number;
             self.parts[*id as usize].text = if leaf || (single && text.len() < LONG) {
                 text
             } else {
                 let name = format!("t{}", self.temps);
                 self.temps += 1;
-                let line = self.dialect.let_(ty, &name, &text);
+                let line = if number {
+                    self.dialect.let_number(&name, &text)
+                } else {
+                    self.dialect.let_(ty, &name, &text)
+                };
                 self.line(&line);
                 name
             };
@@ -264,10 +285,20 @@ impl<'a, D: Dialect> Walk<'a, D> {
         }
     }
 
-    fn node(&self, node: Node, any: bool) -> String {
+    /// An operand of what makes an element's number.
+    fn part(&self, id: Id) -> String {
+        let Part { number, text, .. } = &self.parts[id as usize];
+        if *number || matches!(self.def.nodes[id as usize].0, Node::Const(..)) {
+            return text.clone();
+        }
+        self.dialect.number(text)
+    }
+
+    fn node(&self, node: Node, any: bool, number: bool) -> String {
         let of = |id: Id| self.parts[id as usize].text.as_str();
         let d = &self.dialect;
         match node {
+            Node::Bin(op, a, b) if number => d.bounded(op, Ty::I32, &self.part(a), &self.part(b)),
             Node::Const(ty, bits) => d.constant(ty, bits),
             Node::Param { index, .. } => d.param(index),
             Node::Local(number, _) => format!("v{number}"),
@@ -318,7 +349,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.let_(self.ty(*id), *number, &value);
             }
             Stmt::Load(number, place, index) => {
-                let [index] = self.values([Root::Bounded(*index)]);
+                let [index] = self.values([Root::Number(*index)]);
                 let value = self.dialect.load(*place, &index);
                 self.let_(self.place_ty(*place), *number, &value);
             }
@@ -341,7 +372,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 self.line(&format!("v{var} = {value};"));
             }
             Stmt::Store(place, index, value) => {
-                let [index, value] = self.values([Root::Bounded(*index), Root::Any(*value)]);
+                let [index, value] = self.values([Root::Number(*index), Root::Any(*value)]);
                 let line = self.dialect.store(*place, &index, &value);
                 self.line(&line);
             }
@@ -360,7 +391,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 }
             }
             Stmt::Soon(place, index, access) => {
-                let [index] = self.values([Root::Bounded(*index)]);
+                let [index] = self.values([Root::Number(*index)]);
                 if let Some(line) = self.dialect.soon(*place, &index, *access) {
                     self.line(&line);
                 }
@@ -370,7 +401,7 @@ impl<'a, D: Dialect> Walk<'a, D> {
                     Atomic::CompareExchange(old) => *old,
                     _ => *value,
                 };
-                let roots = [Root::Bounded(*index), Root::Any(*value), Root::Any(old)];
+                let roots = [Root::Number(*index), Root::Any(*value), Root::Any(old)];
                 let [index, value, old] = self.values(roots);
                 let was = self.dialect.atomic(*op, *place, &index, &value, &old);
                 self.let_(self.place_ty(*place), *number, &was);

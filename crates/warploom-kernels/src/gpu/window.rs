@@ -101,6 +101,10 @@ fn write<'k>(k: &'k Builder, sort: Sort) {
             let (source, inside) = k.source(position, length, sort.boundary);
             let inside = inside.map(|inside| k.let_(inside));
             let index = at(from, src.pitch[1], source);
+            if sort.across && sort.run > 1 {
+                let next = index(int(0)) + sort.run.cast_signed();
+                k.soon(src, next, sort.run, Access::Read);
+            }
             move |lane: Ex<'k>| {
                 let value = k.load(src.buf, index(lane)).cast(ty);
                 inside.map_or(value, |inside| inside.select(value, zero))

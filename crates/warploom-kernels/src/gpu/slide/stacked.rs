@@ -10,7 +10,7 @@ use warploom_core::DType;
 use crate::Boundary;
 use crate::expr::{Ex, Ty};
 use crate::flow::{Combine, Flow, Node};
-use crate::kernel::{Buf, Builder, Img, Work};
+use crate::kernel::{Access, Buf, Builder, Img, Work};
 
 use super::super::fold;
 use super::super::lanes::{Lanes, Values};
@@ -64,6 +64,9 @@ impl<'k> Stack<'k> {
         let (source, inside) = k.source(row, self.frame.length, self.boundary);
         let inside = inside.map(|inside| k.let_(inside));
         let start = self.at(src, source);
+        // The next item has the columns behind these.
+        let next = start + COLUMNS.cast_signed();
+        k.soon(src, next, COLUMNS, Access::Read);
         let zero = k.graph().number(ty, 0.0);
         move |lane| {
             let value = k.load(src.buf, start + lane).cast(ty);
@@ -131,7 +134,7 @@ impl<'k> Stack<'k> {
 
     /// The ends of a block, the shortest first.
     fn ends(&self, here: Ex<'k>) {
-        let (k, last) = (self.frame.k, self.frame.window - 1);
+        let (k, frame, last) = (self.frame.k, &self.frame, self.frame.window - 1);
         let keep = |row: Ex<'k>| {
             let to = self.end(row);
             move |lane: Ex<'k>, running: Ex<'k>| k.store(self.ends, to + lane, running)
@@ -139,6 +142,8 @@ impl<'k> Stack<'k> {
         self.begin(here + last, keep(last));
         k.for_(self.int(1), last, |back| {
             let row = k.let_(last - back);
+            let result = self.at(frame.dst, here + frame.radius + row);
+            k.soon(frame.dst, result, COLUMNS, Access::Write);
             self.add(here + row, keep(row));
         });
     }

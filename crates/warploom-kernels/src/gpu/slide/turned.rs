@@ -5,6 +5,8 @@
 //! bits: the first pixels of all rows are neighbours then. Dealing out turns the results back. All of that
 //! is moves and shuffles of whole vectors; pixel by pixel it took three quarters of the time.
 
+use warploom_core::DType;
+
 use crate::Boundary;
 use crate::expr::Ex;
 use crate::flow::{Flow, Node};
@@ -15,14 +17,19 @@ use super::super::tuning::Tuning;
 use super::super::window::Window;
 use super::Frame;
 
-/// Pixels along x of a turned piece. Short windows leave much of a short piece for results, and it stays in the nearest
-/// cache; long ones need more than that.
-const PLACES: [u32; 2] = [128, 256];
+/// Pixels along x of a turned piece. Short windows leave much of a short piece for results; long ones need more.
+const PLACES: [u32; 2] = [128, 512];
 /// The largest radius whose windows go by short pieces, and by any.
 const RADII: [u32; 2] = [10, 63];
 
-/// Rows of a piece. Its pixels at one place are summed side by side.
-const ROWS: u32 = 32;
+/// Rows of a piece, few where it is long or of `f64`: so both of its arrays stay in the nearest caches. Its pixels at one
+/// place are summed side by side.
+const ROWS: [u32; 2] = [8, 32];
+
+/// Rows of a piece of such elements for windows of a radius.
+fn rows(dtype: DType, radius: u32) -> u32 {
+    ROWS[usize::from(dtype != DType::F64 && radius <= RADII[0])]
+}
 
 /// Pixels along x of a piece for windows of a radius.
 fn places(radius: u32) -> u32 {
@@ -96,9 +103,11 @@ impl<'k> Turned<'k> {
                 );
             };
             let next = self.blocks * frame.window;
-            k.soon(frame.src, row + first + next, self.places, Access::Read);
+            // The rest of a long row processors guess themselves.
+            let soon = self.places.min(PLACES[0]);
+            k.soon(frame.src, row + first + next, soon, Access::Read);
             let result = self.row(frame.dst, self.row + lane) + self.start;
-            k.soon(frame.dst, result, self.places, Access::Write);
+            k.soon(frame.dst, result, soon, Access::Write);
             k.for_(self.int(0), before, outside);
             k.for_(before, behind, |place| {
                 keep(place, k.load(frame.src.buf, row + first + place).cast(ty));
@@ -205,21 +214,21 @@ pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) ->
     let kind = flow.kind(node.outputs[0]);
     let k = Builder::new();
     let frame = Frame::new(&k, flow.kind(node.inputs[0]).dtype(), kind.dtype());
-    let places = places(window.radius);
+    let (rows, places) = (rows(kind.dtype(), window.radius), places(window.radius));
     let plane = k.work(Work::Global(2));
-    let row = k.let_(k.work(Work::Global(1)) * ROWS.cast_signed());
+    let row = k.let_(k.work(Work::Global(1)) * rows.cast_signed());
     let blocks_here = k.let_(k.graph().int(places.cast_signed()) / frame.window - 1);
     // Blocks count from the one before the first.
     let start = k.let_((k.work(Work::Global(0)) * blocks_here - 1) * frame.window);
     let some = start.lt(0) | start.lt(frame.length - 1);
     k.if_(plane.lt(frame.planes) & row.lt(frame.side) & some, || {
-        let [tile, lines] = [0, 1].map(|_| k.line(kind.dtype(), places * ROWS));
+        let [tile, lines] = [0, 1].map(|_| k.line(kind.dtype(), places * rows));
         let piece = Turned {
             frame,
             boundary: window.boundary,
             tile,
             lines,
-            rows: ROWS,
+            rows,
             places,
             row,
             start,
@@ -238,7 +247,7 @@ pub(super) fn plan(flow: &Flow, node: &Node, window: Window, tuning: &Tuning) ->
     let all = 1 + (length - 1).div_ceil(u64::from(width));
     let items = [
         all.div_ceil(u64::from(blocks(places, width))),
-        side.div_ceil(u64::from(ROWS)),
+        side.div_ceil(u64::from(rows)),
         planes,
     ];
     let mut plan = Plan::default();

@@ -39,6 +39,7 @@ mod samples;
 mod scan;
 mod slide;
 mod slope;
+mod sorted;
 mod strip;
 mod taps;
 mod threshold;

@@ -62,18 +62,29 @@ fn before<'k>(a: Ex<'k>, b: Ex<'k>) -> Ex<'k> {
     }
 }
 
-/// The element of this rank among `values`: sorted by merge exchange, of which an expression keeps
-/// only what the one result needs.
-pub(super) fn ranked(mut values: Vec<Ex<'_>>, rank: usize) -> Ex<'_> {
-    let count = values.len();
+/// The element of this rank among `values`: of sorting them an expression keeps only what the one result needs.
+pub(super) fn ranked(values: Vec<Ex<'_>>, rank: usize) -> Ex<'_> {
+    sorted(values)[rank]
+}
+
+/// All values in order.
+pub(super) fn sorted(mut values: Vec<Ex<'_>>) -> Vec<Ex<'_>> {
+    for (low, high) in exchanges(values.len()) {
+        exchange(&mut values, low, high);
+    }
+    values
+}
+
+/// Which of so many values merge exchange puts in order, one pair after the other.
+fn exchanges(count: usize) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
     let top = count.next_power_of_two() / 2;
     let mut span = top;
     while span > 0 {
         let (mut wide, mut rest, mut apart) = (top, 0, span);
         loop {
-            for low in (0..count.saturating_sub(apart)).filter(|low| low & span == rest) {
-                exchange(&mut values, low, low + apart);
-            }
+            let lows = (0..count.saturating_sub(apart)).filter(|low| low & span == rest);
+            pairs.extend(lows.map(|low| (low, low + apart)));
             if wide == span {
                 break;
             }
@@ -83,7 +94,92 @@ pub(super) fn ranked(mut values: Vec<Ex<'_>>, rank: usize) -> Ex<'_> {
         }
         span /= 2;
     }
-    values[rank]
+    pairs
+}
+
+/// The key of this rank among those of columns, each of which is sorted and as long as the others.
+///
+/// When the least of all columns are sorted too, then the next ones and so on, columns stay sorted. A key then
+/// has all before it that have a column and a place before its own, and all behind it likewise: most can neither
+/// be sorted into the rank nor need to be. The others are sorted, less what is known of them.
+pub(super) fn among(mut columns: Vec<Vec<Ex<'_>>>, rank: usize) -> Ex<'_> {
+    let (wide, high) = (columns.len(), columns[0].len());
+    for place in 0..high {
+        let across = sorted(columns.iter().map(|column| column[place]).collect());
+        for (column, key) in columns.iter_mut().zip(across) {
+            column[place] = key;
+        }
+    }
+    let mut places = Vec::new();
+    let mut before = 0;
+    for column in 0..wide {
+        for place in 0..high {
+            let least = (column + 1) * (place + 1) - 1;
+            let most = (wide - column) * (high - place) - 1;
+            if most > wide * high - 1 - rank {
+                before += 1;
+            } else if least <= rank {
+                places.push([column, place]);
+            }
+        }
+    }
+    places.sort_by_key(|[column, place]| (column + place, *place));
+    let mut known = Known::of(&places);
+    let mut keys: Vec<_> = places
+        .iter()
+        .map(|[column, place]| columns[*column][*place])
+        .collect();
+    for (low, high) in exchanges(keys.len()) {
+        if known.is(high, low) {
+            known.swap(low, high);
+            keys.swap(low, high);
+        } else if !known.is(low, high) {
+            known.exchange(low, high);
+            exchange(&mut keys, low, high);
+        }
+    }
+    keys[rank - before]
+}
+
+/// What is known of the order of some keys: for each a bit for every key that it does not come behind.
+struct Known(Vec<u64>);
+
+impl Known {
+    /// Keys in columns and places that are sorted both ways.
+    fn of(places: &[[usize; 2]]) -> Self {
+        let behind = |[column, place]: &[usize; 2]| {
+            let keys = places.iter().enumerate();
+            let behind = keys.filter(|(_, other)| other[0] >= *column && other[1] >= *place);
+            behind.fold(0, |all, (number, _)| all | 1 << number)
+        };
+        Self(places.iter().map(behind).collect())
+    }
+
+    fn is(&self, first: usize, second: usize) -> bool {
+        self.0[first] >> second & 1 == 1
+    }
+
+    /// Two keys change places.
+    fn swap(&mut self, low: usize, high: usize) {
+        self.0.swap(low, high);
+        for bits in &mut self.0 {
+            let differs = (*bits >> low ^ *bits >> high) & 1;
+            *bits ^= differs << low | differs << high;
+        }
+    }
+
+    /// Of two keys the lesser one comes first now.
+    fn exchange(&mut self, low: usize, high: usize) {
+        let [a, b] = [self.0[low], self.0[high]];
+        for bits in &mut self.0 {
+            let [first, second] = [*bits >> low & 1, *bits >> high & 1];
+            *bits &= !(1 << low | 1 << high);
+            *bits |= (first & second) << low | (first | second) << high;
+        }
+        let both = 1 << low | 1 << high;
+        self.0[low] = (a | b) & !both | both;
+        self.0[high] = a & b & !both | 1 << high;
+    }
 }
 
 /// Puts two values in order.
@@ -176,4 +272,34 @@ pub(super) fn compared<'k>(
         });
     });
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Graph;
+
+    #[test]
+    fn among_columns_the_rank_is_that_among_all_keys() {
+        let mut random = 1_u32;
+        for [wide, high] in [[1, 5], [3, 1], [3, 3], [5, 5], [3, 9], [7, 7]] {
+            let graph = Graph::new();
+            let mut columns = vec![Vec::new(); wide];
+            for column in &mut columns {
+                for _ in 0..high {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    column.push((random >> 24).cast_signed());
+                }
+                column.sort_unstable();
+            }
+            let mut all = columns.concat();
+            all.sort_unstable();
+            let keys = |column: &Vec<i32>| column.iter().map(|key| graph.int(*key)).collect();
+            let columns: Vec<Vec<Ex<'_>>> = columns.iter().map(keys).collect();
+            for (rank, key) in all.into_iter().enumerate() {
+                let found = among(columns.clone(), rank);
+                assert_eq!(found.id(), graph.int(key).id(), "{wide} {high} {rank}");
+            }
+        }
+    }
 }

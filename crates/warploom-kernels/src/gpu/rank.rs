@@ -16,6 +16,7 @@ use super::lanes::{items, runs};
 use super::launch::{Args, Plan};
 use super::near::{Near, Row};
 use super::order;
+use super::sorted;
 use super::tuning::Tuning;
 
 /// The largest neighbourhood that is sorted: a square of seven, on which a network takes a tenth
@@ -137,6 +138,10 @@ pub(super) fn plan(
     }
     let list = footprint.offsets();
     let is_sorted = list.len() <= SORTED;
+    let columns = sorted::reach(footprint, to.dtype(), tuning).filter(|_| is_sorted);
+    if let Some(reach) = columns {
+        return sorted::plan(flow, node, (reach, rank, boundary), tuning);
+    }
     let k = Builder::new();
     write(
         &k,

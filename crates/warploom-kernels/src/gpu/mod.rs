@@ -29,6 +29,7 @@ mod moves;
 mod near;
 mod objects;
 mod order;
+mod patch;
 mod percentiles;
 mod project;
 mod rank;

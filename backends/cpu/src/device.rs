@@ -1,6 +1,7 @@
 //! The opened processor.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,11 +17,41 @@ use crate::error::no_thread;
 use crate::probe::Machine;
 use crate::queue::{CpuQueue, thread_name};
 
+/// Threads for kernels, and how many queues want them or have them.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) threads: ThreadPool,
+    queues: AtomicUsize,
+}
+
+/// A queue among those that want threads, until it is dropped.
+#[derive(Debug)]
+#[must_use = "the queue is no longer counted when this is dropped"]
+pub(crate) struct Place<'a>(&'a Pool);
+
+impl Pool {
+    pub(crate) fn enter(&self) -> Place<'_> {
+        self.queues.fetch_add(1, Ordering::Relaxed);
+        Place(self)
+    }
+
+    /// Does a queue besides the one that asks want threads?
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.queues.load(Ordering::Relaxed) > 1
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.queues.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What a device's queues share: threads and a clock.
 #[derive(Debug)]
 pub(crate) struct Core {
     id: DeviceId,
-    pool: Arc<ThreadPool>,
+    pool: Arc<Pool>,
     threads: usize,
     opened: Instant,
 }
@@ -31,7 +62,7 @@ impl Core {
     }
 
     /// Where the kernels of a queue run: on all threads, or on some of its own if it may not use all.
-    pub(crate) fn pool(&self, desc: &QueueDesc) -> Result<Arc<ThreadPool>> {
+    pub(crate) fn pool(&self, desc: &QueueDesc) -> Result<Arc<Pool>> {
         match usize::try_from(desc.threads) {
             Ok(threads) if threads > 0 && threads < self.threads => {
                 pool(self.id, threads, &format!("{} kernel", desc.label))
@@ -46,14 +77,17 @@ impl Core {
     }
 }
 
-fn pool(device: DeviceId, threads: usize, name: &str) -> Result<Arc<ThreadPool>> {
+fn pool(device: DeviceId, threads: usize, name: &str) -> Result<Arc<Pool>> {
     let name = thread_name(name);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(move |index| format!("{name} {index}"))
         .build()
         .map_err(|error| no_thread(device, &format!("{threads} kernel threads"), error))?;
-    Ok(Arc::new(pool))
+    Ok(Arc::new(Pool {
+        threads: pool,
+        queues: AtomicUsize::new(0),
+    }))
 }
 
 /// The opened processor.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use rayon::ThreadPool;
 use warploom_core::{Arg, Event, Grid, Kernel, Queue, QueueDesc, Result, Slice};
 
 use crate::buffer::{Claim, CpuBuffer, find_overlap, put_in_order};
-use crate::device::Core;
+use crate::device::{Core, Pool};
 use crate::error::{no_thread, overlap};
 use crate::event::CpuEvent;
 use crate::kernel;
@@ -18,7 +17,7 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct CpuQueue {
     core: Arc<Core>,
-    pool: Arc<ThreadPool>,
+    pool: Arc<Pool>,
     link: Arc<Link>,
     thread: Option<JoinHandle<()>>,
     /// Where a command's operands are gathered; kept for its capacity.
@@ -161,7 +160,7 @@ impl Drop for CpuQueue {
         // A kernel can own the queue that runs it. On either of these threads, joining would wait
         // for what is below on this very stack; the thread ends by itself when all is done.
         let own = thread.thread().id() == thread::current().id();
-        let inside = self.pool.current_thread_index().is_some();
+        let inside = self.pool.threads.current_thread_index().is_some();
         if !own && !inside {
             // It ends: every event it may wait for was recorded before, so its queue reaches it
             // without this one. The thread catches all panics, so there is nothing to report.

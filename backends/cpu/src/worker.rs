@@ -4,24 +4,29 @@
 //! thread goes there once for many: in a *turn*, a thread of the pool works off launch after
 //! launch, and whatever short command is between them. It never waits there for what must come first:
 //! that ends the turn and is left to the queue's own thread. Only when nothing is left it stays for a
-//! moment, in which a stream of small launches brings the next one.
+//! moment, in which a stream of launches brings the next one; and so that this does not find half of the
+//! pool asleep, other threads stay awake with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rayon::ThreadPool;
 use warploom_core::{Event, Result};
 
 use crate::buffer::{Claim, Patience, locked};
-use crate::device::Core;
+use crate::device::{Core, Pool};
 use crate::error::panicked;
 use crate::kernel;
 use crate::link::{Command, Link, Operands, Todo};
 
-/// After this long a turn ends, so that queues take turns when there are more of them than threads.
-/// Coming back costs a few per cent of it.
+/// After this long a turn ends if another queue wants threads too, so that queues take turns when there are more
+/// of them than threads. Coming back costs a few per cent of it.
 const TURN: Duration = Duration::from_micros(300);
+
+/// Threads that stay awake with the one that looks for more, at most; they wake others faster than one could.
+const AWAKE: usize = 3;
 
 /// Copies up to this size are short enough for a thread of the pool; the others belong on the
 /// queue's own, where they overlap with kernels.
@@ -32,7 +37,7 @@ const SHORT: usize = 64 << 10;
 pub(crate) struct Worker {
     pub(crate) core: Arc<Core>,
     /// Where its kernels run.
-    pub(crate) pool: Arc<ThreadPool>,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) link: Arc<Link>,
 }
 
@@ -43,7 +48,8 @@ impl Worker {
         while self.link.next(&mut todo) {
             while let Some((command, _)) = todo.current() {
                 if matches!(command, Command::Launch { .. }) {
-                    self.pool.install(|| self.turn(&mut todo));
+                    let _place = self.pool.enter();
+                    self.pool.threads.install(|| self.turn(&mut todo));
                 }
                 // What ended the turn, if anything did, has to wait, and does it here.
                 self.perform(&mut todo, Patience::Wait);
@@ -53,12 +59,47 @@ impl Worker {
 
     fn turn(&self, todo: &mut Todo) {
         let start = Instant::now();
-        while start.elapsed() < TURN {
-            let is_done = self.perform(todo, Patience::Try);
-            let must_wait = !is_done && todo.current().is_some();
-            if must_wait || !is_done && !self.link.soon(todo) {
+        loop {
+            let is_over = start.elapsed() >= TURN && self.pool.is_wanted();
+            // Who waits for the end of the last launch should not wait for a change of threads as well.
+            if is_over && !matches!(todo.current(), Some((Command::Record(_), _))) {
                 return;
             }
+            let is_done = self.perform(todo, Patience::Try);
+            let must_wait = !is_done && todo.current().is_some();
+            if must_wait || !is_done && !self.look(todo) {
+                return;
+            }
+        }
+    }
+
+    /// Looks for more for a moment; false when nothing has come.
+    fn look(&self, todo: &mut Todo) -> bool {
+        let over = AtomicBool::new(false);
+        let mut look = || {
+            let found = self.link.soon(todo);
+            over.store(true, Ordering::Relaxed);
+            found
+        };
+        let others = self.pool.threads.current_num_threads() - 1;
+        match others.min(AWAKE) {
+            0 => look(),
+            others => rayon::join(look, || self.stay(others, &over)).0,
+        }
+    }
+
+    /// Keeps so many threads awake until it is over.
+    fn stay(&self, threads: usize, over: &AtomicBool) {
+        let stay = || {
+            while !over.load(Ordering::Relaxed) && !self.pool.is_wanted() {
+                thread::yield_now();
+            }
+        };
+        // Once it is over there is nobody to wake.
+        if threads == 1 || over.load(Ordering::Relaxed) {
+            stay();
+        } else {
+            rayon::join(stay, || self.stay(threads - 1, over));
         }
     }
 
@@ -119,8 +160,11 @@ impl Worker {
             },
             Command::Copy => copy(&operands.claims, patience).then_some(Ok(())),
             Command::Launch { kernel, grid } => {
+                // One that waits wants threads; one that is tried has them.
+                let _place = (patience == Patience::Wait).then(|| self.pool.enter());
+                let pool = &self.pool.threads;
                 // SAFETY: `CpuQueue::launch` puts the claims in order and refuses overlaps.
-                unsafe { kernel::run(&self.pool, kernel, *grid, operands, patience) }
+                unsafe { kernel::run(pool, kernel, *grid, operands, patience) }
             }
         }
     }

@@ -489,8 +489,11 @@ impl RowGraph {
             Fold::Sum => real(self.dtype(value)),
             Fold::Min | Fold::Max => self.dtype(value),
         };
-        let value = self.cast(value, dtype);
-        let value = self.near(value);
+        let mut value = self.cast(value, dtype);
+        // Extremes along x take each row to a line of their own.
+        if axis != Axis::X || fold == Fold::Sum {
+            value = self.near(value);
+        }
         let work = Work::Window {
             axis,
             fold,

@@ -239,7 +239,7 @@ impl Map {
                 let (which, bytes) = found.unwrap_or((Held::Outside, zeros));
                 (dtype, which, &bytes[..length])
             };
-            self.fill(lines, places, row);
+            self.fill(lines, places, &row);
             let input = |read: usize| {
                 let (dtype, _, bytes) = row(read);
                 let Some(line) = self.line_of[read] else {
@@ -300,7 +300,7 @@ impl Map {
         &self,
         lines: &mut [Padded],
         places: &mut [usize],
-        row: impl Fn(usize) -> (DType, Held, &'r [u8]),
+        row: &impl Fn(usize) -> (DType, Held, &'r [u8]),
     ) {
         // No byte all over: that would be a call which stores under a mask, and what is read right behind such
         // a store waits for it; for a short row as long as the row takes.

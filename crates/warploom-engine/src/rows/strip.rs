@@ -70,6 +70,7 @@ struct Scratch {
     to: Vec<usize>,
     ends: Block,
     turn: Turn,
+    copy: Block,
     sums: Memory,
 }
 
@@ -278,7 +279,12 @@ impl Around<'_, '_> {
                 };
                 with_type!(
                     graph.values[from].dtype,
-                    T => self.window::<T>(window, &before[from], &mut after[0], rows, scratch),
+                    T => if *axis == Axis::X && *fold != Fold::Sum {
+                        let place = graph.values[from].place;
+                        self.extremes::<T>(window, place, &before[from], &mut after[0], rows, scratch);
+                    } else {
+                        self.window::<T>(window, &before[from], &mut after[0], rows, scratch);
+                    },
                     else ()
                 );
             }
@@ -496,9 +502,44 @@ impl Around<'_, '_> {
             }
             Axis::X => {
                 let turn = &mut scratch.turn;
-                dispatch!(self.level, simd => window::along_x(
+                dispatch!(self.level, simd => window::turned(
                     simd, fold, radius, from, &mut to, width, boundary, turn, ends));
             }
+        }
+    }
+
+    /// Extremes along x, of rows of an input too.
+    fn extremes<T: Lane>(
+        &self,
+        window: Window,
+        place: Place,
+        src: &Ring,
+        dst: &mut Ring,
+        rows: Range<i64>,
+        scratch: &mut Scratch,
+    ) {
+        let Window {
+            fold,
+            radius,
+            boundary,
+            ..
+        } = window;
+        let width = self.dims[2];
+        let Scratch {
+            ends, turn, copy, ..
+        } = scratch;
+        ends.reserve::<T>(window::column::ends::<T>(radius));
+        for y in rows {
+            let row: &[T] = if let Place::Input(at) = place {
+                row_of(&self.inputs[at], self.z, self.row(y))
+            } else {
+                &src.block.as_slice::<T>()[src.start(y)..][..width]
+            };
+            let start = dst.start(y);
+            let out = &mut dst.block.as_mut_slice::<T>()[start..];
+            let memory = [&mut *copy, &mut *ends];
+            dispatch!(self.level, simd => window::along_row(
+                simd, fold, radius, row, out, boundary, turn, memory));
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum RowOut<'a> {
 
 impl<'a> RowIn<'a> {
     /// Elements of `dtype`, given as bytes.
+    // Not a call: what it returns by way of memory would be read in other pieces than it was written in, and wait.
+    #[inline(always)]
     pub(crate) fn new(dtype: DType, bytes: &'a [u8]) -> Self {
         match dtype {
             DType::U8 => Self::U8(bytes),
@@ -35,6 +37,7 @@ impl<'a> RowIn<'a> {
     }
 
     /// The bytes from a pixel on.
+    #[inline(always)]
     pub(super) fn bytes_from(&self, x: usize) -> &'a [u8] {
         match self {
             Self::U8(row) => &row[x..],
@@ -80,6 +83,7 @@ impl<'a> RowIn<'a> {
 
 impl<'a> RowOut<'a> {
     /// Elements of `dtype`, given as bytes.
+    #[inline(always)]
     pub(crate) fn new(dtype: DType, bytes: &'a mut [u8]) -> Self {
         match dtype {
             DType::U8 => Self::U8(bytes),
@@ -91,6 +95,7 @@ impl<'a> RowOut<'a> {
     }
 
     /// The bytes from a pixel on.
+    #[inline(always)]
     pub(super) fn bytes_from(&mut self, x: usize) -> &mut [u8] {
         match self {
             Self::U8(row) => &mut row[x..],

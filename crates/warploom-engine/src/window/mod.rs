@@ -5,7 +5,7 @@ mod line;
 
 use fearless_simd::prelude::*;
 
-use super::block::{Rows, RowsMut};
+use super::block::{Block, Rows, RowsMut, stride};
 use super::depth::DepthEngine;
 use super::image::{Image, ImageMut};
 use super::lanes::{Lane, Simd, Vector};
@@ -52,58 +52,48 @@ pub fn along(
     graph.finish().run(&[src], vec![dst]);
 }
 
-/// Windows along the rows of `src`.
+/// Extremes of the windows along a row, into one with room for whole vectors beyond its width.
 #[inline(always)]
-pub(crate) fn along_x<S: Simd, T: Lane>(
+pub(crate) fn along_row<S: Simd, T: Lane>(
     simd: S,
     fold: Fold,
     radius: usize,
-    src: Rows<'_, T>,
-    dst: &mut RowsMut<'_, T>,
-    width: usize,
+    row: &[T],
+    out: &mut [T],
     boundary: Boundary,
     turn: &mut Turn,
-    ends: &mut [T],
+    [copy, ends]: [&mut Block; 2],
 ) {
-    if fold == Fold::Sum {
-        turned(simd, fold, radius, src, dst, width, boundary, turn, ends);
+    let memory = turn.memory();
+    let done = if fold == Fold::Max {
+        line::extremes::<S, T, true>(simd, radius, row, out, boundary, memory)
+    } else {
+        line::extremes::<S, T, false>(simd, radius, row, out, boundary, memory)
+    };
+    // Small integers, which turning has no vectors for, have no negative zero.
+    if done || size_of::<T>() < 4 {
         return;
     }
-    for (from, to) in src.starts.chunks(1).zip(dst.starts.chunks(1)) {
-        let row = Rows {
-            data: src.data,
-            starts: from,
-        };
-        let mut result = RowsMut {
-            data: &mut *dst.data,
-            starts: to,
-        };
-        let memory = turn.memory();
-        let done = if fold == Fold::Max {
-            line::extremes::<S, T, true>(simd, radius, row, &mut result, width, boundary, memory)
-        } else {
-            line::extremes::<S, T, false>(simd, radius, row, &mut result, width, boundary, memory)
-        };
-        // Small integers, which turning has no vectors for, have no negative zero.
-        if !done && size_of::<T>() >= 4 {
-            turned(
-                simd,
-                fold,
-                radius,
-                row,
-                &mut result,
-                width,
-                boundary,
-                turn,
-                ends,
-            );
-        }
-    }
+    let width = row.len();
+    let copy = copy.reserve::<T>(stride::<T>(width));
+    copy[..width].copy_from_slice(row);
+    let src = Rows {
+        data: copy,
+        starts: &[0],
+    };
+    let mut dst = RowsMut {
+        data: out,
+        starts: &[0],
+    };
+    let ends = ends.as_mut_slice();
+    turned(
+        simd, fold, radius, src, &mut dst, width, boundary, turn, ends,
+    );
 }
 
-/// The same by columns of turned tiles, in the very order that windows are defined by.
+/// Windows along the rows of `src` by columns of turned tiles, in the very order that windows are defined by.
 #[inline(always)]
-fn turned<S: Simd, T: Lane>(
+pub(crate) fn turned<S: Simd, T: Lane>(
     simd: S,
     fold: Fold,
     radius: usize,

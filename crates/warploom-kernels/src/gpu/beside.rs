@@ -170,6 +170,13 @@ impl Shift {
             Stmt::Store(place, index, value) => {
                 Stmt::Store(self.place(*place), self.id(*index), self.id(*value))
             }
+            Stmt::Copy(from, first, count, to, at) => Stmt::Copy(
+                self.place(*from),
+                self.id(*first),
+                *count,
+                self.place(*to),
+                *at,
+            ),
             Stmt::Deal(from, to) => Stmt::Deal(self.place(*from), self.place(*to)),
             Stmt::Riffle(from, to) => Stmt::Riffle(self.place(*from), self.place(*to)),
             Stmt::Soon(place, index, access) => {

@@ -57,7 +57,7 @@ pub(super) fn plan(
             let rows = rows.map(|(dz, dy)| [corner[0] + dz, corner[1] + dy, corner[2]]);
             let rows: Vec<Ex<'_>> = rows.map(|at| k.let_(k.index(src, at))).collect();
             if lanes.whole && dealt::is_possible(factor[2]) {
-                let rows = Dealt::read(&k, src.buf, (from.dtype(), &rows), factor[2]);
+                let rows = Dealt::read(&k, src, (from.dtype(), &rows), factor[2]);
                 return lanes.each(|lane| {
                     let mut all = nothing;
                     for row in 0..rows.count() {

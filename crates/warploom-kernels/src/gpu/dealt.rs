@@ -6,7 +6,7 @@
 use warploom_core::DType;
 
 use crate::expr::Ex;
-use crate::kernel::{Buf, Builder};
+use crate::kernel::{Access, Buf, Builder, Img};
 
 /// Results of a run.
 const RUN: u32 = 64;
@@ -27,19 +27,19 @@ impl<'k> Dealt<'k> {
     /// Reads what a run of results has of each row from a place on.
     pub(super) fn read(
         k: &'k Builder,
-        src: Buf,
+        src: Img<'k>,
         (dtype, rows): (DType, &[Ex<'k>]),
         distance: u32,
     ) -> Self {
         let count = u32::try_from(rows.len()).expect("few rows");
-        let width = (RUN * distance).cast_signed();
+        let width = RUN * distance;
         let [mut from, mut to] = [0, 1].map(|_| k.line(dtype, count * RUN * distance));
-        let int = |value: i32| k.graph().int(value);
+        // The rows of a result lie far apart; the run after the next one is asked for now.
+        for start in rows {
+            k.soon(src, *start + (2 * width).cast_signed(), width, Access::Read);
+        }
         for (row, start) in (0..).zip(rows) {
-            k.for_(int(0), int(width), |x| {
-                let value = k.load(src, *start + x);
-                k.store(from, int(row * width) + x, value);
-            });
+            k.copy(src.buf, (*start, width), from, row * width);
         }
         for _ in 0..distance.ilog2() {
             k.deal(from, to);
@@ -68,12 +68,12 @@ impl<'k> Dealt<'k> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Access, Target};
+    use crate::kernel::Target;
 
     #[test]
     fn tiles_are_dealt_out_by_vectors_or_by_a_plain_loop() {
         let k = Builder::new();
-        let src = k.buffer("src", DType::U8, Access::Read);
+        let src = k.image("src", DType::U8, Access::Read);
         let dst = k.buffer("dst", DType::U8, Access::Write);
         let zero = k.graph().int(0);
         let pixels = Dealt::read(&k, src, (DType::U8, &[zero]), 2);
@@ -85,8 +85,13 @@ mod tests {
             text.contains("unsigned char a0[128] __attribute__((aligned(128)));"),
             "{text}"
         );
+        assert!(
+            text.contains("const uchar16 next = *(__global const any*)(b0 + (0 + copy * 16));"),
+            "{text}"
+        );
         for target in [Target::Cuda, Target::Wgsl] {
             let text = def.text(target);
+            assert!(text.contains("a0[0 + copy] = "), "{text}");
             assert!(text.contains("a0[deal * 2 + 1]"), "{text}");
             assert!(text.contains("a1[deal + 64] = "), "{text}");
         }

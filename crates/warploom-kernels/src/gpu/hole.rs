@@ -320,6 +320,11 @@ impl<'a> Rewrite<'a> {
                     let value = self.results(index, None, &mut out)[0];
                     out.push(Stmt::Let(number, value));
                 }
+                Stmt::Copy(place, first, count, to, at)
+                    if place == self.place() && self.hole == Hole::Reads =>
+                {
+                    out.push(self.copy(first, count, (to, at)));
+                }
                 Stmt::Store(place, index, value) if place == self.place() => {
                     self.store(index, value, &mut out);
                 }
@@ -339,6 +344,19 @@ impl<'a> Rewrite<'a> {
             }
         }
         out
+    }
+
+    /// What is copied is computed instead, one after the other.
+    fn copy(&mut self, first: Id, count: u32, (to, at): (Place, u32)) -> Stmt {
+        let (number, turn) = self.local(Ty::I32);
+        let mut int = |value: u32| self.node(Term::Const(Ty::I32, u64::from(value)), Ty::I32);
+        let [zero, one, count, at] = [0, 1, count, at].map(&mut int);
+        let mut add = |a: Id, b: Id| self.node(Term::Bin(Bin::Add, a, b), Ty::I32);
+        let (from, to_number) = (add(first, turn), add(at, turn));
+        let mut inner = Vec::new();
+        let value = self.results(from, None, &mut inner)[0];
+        inner.push(Stmt::Store(to, to_number, value));
+        Stmt::For(number, zero, count, one, inner)
     }
 
     fn store(&mut self, index: Id, value: Id, out: &mut Vec<Stmt>) {
@@ -368,7 +386,7 @@ impl<'a> Rewrite<'a> {
 fn touches(block: &[Stmt], place: Place, loads: &mut bool, stores: &mut bool) {
     for stmt in block {
         match stmt {
-            Stmt::Load(_, from, _) => *loads |= *from == place,
+            Stmt::Load(_, from, _) | Stmt::Copy(from, ..) => *loads |= *from == place,
             Stmt::Store(to, ..) => *stores |= *to == place,
             Stmt::Atomic(_, _, at, ..) => {
                 *loads |= *at == place;

@@ -342,7 +342,7 @@ pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) ->
                     return looked_up(lanes);
                 }
                 let start = k.let_(row + run.first * distance.cast_signed());
-                let pixels = Dealt::read(&k, src.buf, (from.dtype(), &[start]), distance);
+                let pixels = Dealt::read(&k, src, (from.dtype(), &[start]), distance);
                 let middle = (distance / 2).cast_signed();
                 lanes.each(|lane| put(lane, pixels.pixel(0, middle, lane)));
             });
@@ -368,7 +368,7 @@ pub(super) fn resize(flow: &Flow, node: &Node, linear: bool, tuning: &Tuning) ->
             }
             let x = k.let_(run.first * distance.cast_signed());
             let rows = rows(&k, src, [z, y], x);
-            let pixels = Dealt::read(&k, src.buf, (from.dtype(), &rows), distance);
+            let pixels = Dealt::read(&k, src, (from.dtype(), &rows), distance);
             lanes.each(|lane| {
                 let part = k.load(parts, first + lane);
                 put(

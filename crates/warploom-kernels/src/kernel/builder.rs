@@ -190,6 +190,25 @@ impl Builder {
         self.say(Stmt::Store(to.place, index.id(), value.id()));
     }
 
+    /// Copies elements of a buffer that lie side by side, `count` of them from `first` on, into an item's array of the
+    /// same elements, from `at` on. Whole vectors of 16 are copied. Where they are few a compiler need not keep
+    /// the array in memory, as it does of what a loop writes.
+    pub fn copy<'k>(&'k self, from: Buf, (first, count): (Ex<'k>, u32), to: Buf, at: u32) {
+        let (Place::Buffer(_), Place::Array(number)) = (from.place, to.place) else {
+            panic!("a buffer is copied into an array")
+        };
+        {
+            let array = &mut self.arrays.borrow_mut()[number as usize];
+            array.dealt = true;
+            assert!(
+                array.ty == from.ty && at + count <= array.length,
+                "it has room"
+            );
+            assert!(at.is_multiple_of(16) && count.is_multiple_of(16), "vectors");
+        }
+        self.say(Stmt::Copy(from.place, first.id(), count, to.place, at));
+    }
+
     /// Deals an item's array out onto the halves of another: elements of even numbers, then those of odd
     /// ones. Both have the same type and length, a multiple of 32. Loops that read every second element
     /// become single loads; this becomes shuffles of vectors where a language has them.

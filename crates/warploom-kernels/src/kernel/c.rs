@@ -68,6 +68,16 @@ const SOON: &str = "\
 #define WL_SOON(element, written)
 #endif
 ";
+/// A hint for loops over a few vectors.
+const STRAIGHTEN: &str = "\
+#if defined(__clang__)
+#define WL_STRAIGHT _Pragma(\"unroll\")
+#else
+#define WL_STRAIGHT
+#endif
+";
+/// More turns than these stay a loop: long texts take long to compile.
+const STRAIGHT: u32 = 16;
 /// Loops of so many turns, or several times as many, are over pixels side by side.
 const RUN: u32 = 64;
 
@@ -84,9 +94,14 @@ pub(super) fn text(def: &KernelDef, target: Target) -> String {
     };
     let head = c.head();
     let body = Walk::new(def, c).body();
-    let hint = if body.contains("WL_SOON(") { SOON } else { "" };
-    let number = if body.contains("WL_AT") { NUMBER } else { "" };
-    format!("{number}{hint}{head}{body}}}\n")
+    let hints = [
+        ("WL_AT", NUMBER),
+        ("WL_SOON(", SOON),
+        ("WL_STRAIGHT ", STRAIGHTEN),
+    ];
+    let used = hints.iter().filter(|(name, _)| body.contains(name));
+    let hints: String = used.map(|(_, hint)| *hint).collect();
+    format!("{hints}{head}{body}}}\n")
 }
 
 fn element(dtype: DType) -> &'static str {
@@ -120,6 +135,15 @@ fn sixteen(array: &ArrayDecl) -> &'static str {
         (_, Ty::U32) => "uint16",
         (_, Ty::F32) => "float16",
         (_, Ty::F64) => "double16",
+    }
+}
+
+/// A hint for a loop over so many vectors of an array. Without a loop a compiler need not keep a small one in memory.
+fn straight(turns: u32) -> &'static str {
+    if turns <= STRAIGHT {
+        "WL_STRAIGHT "
+    } else {
+        ""
     }
 }
 
@@ -394,6 +418,28 @@ impl Dialect for C<'_> {
         format!("{}[{index}] = {cast}{value};", Self::place(place))
     }
 
+    fn copy(&self, from: Place, first: &str, count: u32, to: Place, at: u32) -> Vec<String> {
+        let (Place::Buffer(buffer), Place::Array(number), false) = (from, to, self.cuda) else {
+            return self.copied(from, first, count, to, at);
+        };
+        let dtype = self.def.buffers[buffer as usize].dtype;
+        let (vector, name) = (sixteen(&self.def.arrays[number as usize]), element(dtype));
+        let (from, to, turns) = (Self::place(from), Self::place(to), count / 16);
+        let (hint, first_vector) = (straight(turns), at / 16);
+        vec![
+            "{".into(),
+            // Vectors lie anywhere in a buffer.
+            format!("  typedef {vector} __attribute__((aligned(sizeof({name})))) any;"),
+            format!("  {hint}for (int copy = 0; copy < {turns}; copy += 1) {{"),
+            format!(
+                "    const {vector} next = *(__global const any*)({from} + ({first} + copy * 16));"
+            ),
+            format!("    (({vector}*){to})[copy + {first_vector}] = next;"),
+            "  }".into(),
+            "}".into(),
+        ]
+    }
+
     fn deal(&self, from: Place, to: Place, length: u32) -> Vec<String> {
         let (Place::Array(number), false) = (from, self.cuda) else {
             return self.dealt(from, to, length);
@@ -401,8 +447,9 @@ impl Dialect for C<'_> {
         let array = &self.def.arrays[number as usize];
         let vector = sixteen(array);
         let (from, to, half) = (Self::place(from), Self::place(to), length / 32);
+        let hint = straight(half);
         vec![
-            format!("for (int deal = 0; deal < {half}; deal += 1) {{"),
+            format!("{hint}for (int deal = 0; deal < {half}; deal += 1) {{"),
             format!("  const {vector} low = ((const {vector}*){from})[deal * 2];"),
             format!("  const {vector} high = ((const {vector}*){from})[deal * 2 + 1];"),
             format!("  (({vector}*){to})[deal] = ({vector})(low.even, high.even);"),

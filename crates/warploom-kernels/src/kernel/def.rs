@@ -121,6 +121,9 @@ pub enum Stmt {
     Set(u32, Id),
     /// Writes an element of memory.
     Store(Place, Id, Id),
+    /// Copies so many elements that lie side by side in a buffer, from a number on, into an array of the same
+    /// elements, from the last number on.
+    Copy(Place, Id, u32, Place, u32),
     /// Deals an array out onto the halves of another of the same length: elements of even numbers, then
     /// those of odd ones.
     Deal(Place, Place),

@@ -42,6 +42,19 @@ pub(super) trait Dialect {
     fn load(&self, place: Place, index: &str) -> String;
     /// Writes an element, the whole statement.
     fn store(&self, place: Place, index: &str, value: &str) -> String;
+    /// Copies `count` elements of a buffer into an array from its element `at` on, the whole statements.
+    fn copy(&self, from: Place, first: &str, count: u32, to: Place, at: u32) -> Vec<String> {
+        self.copied(from, first, count, to, at)
+    }
+    /// The same, element by element.
+    fn copied(&self, from: Place, first: &str, count: u32, to: Place, at: u32) -> Vec<String> {
+        let value = self.load(from, &format!("{first} + copy"));
+        vec![
+            self.for_("copy", "0", &count.to_string(), "1"),
+            format!("  {}", self.store(to, &format!("{at} + copy"), &value)),
+            "}".into(),
+        ]
+    }
     /// Deals `length` elements of an array out onto the halves of another, the whole statements.
     fn deal(&self, from: Place, to: Place, length: u32) -> Vec<String> {
         self.dealt(from, to, length)
@@ -375,6 +388,12 @@ impl<'a, D: Dialect> Walk<'a, D> {
                 let [index, value] = self.values([Root::Number(*index), Root::Any(*value)]);
                 let line = self.dialect.store(*place, &index, &value);
                 self.line(&line);
+            }
+            Stmt::Copy(from, first, count, to, at) => {
+                let [first] = self.values([Root::Bounded(*first)]);
+                for line in self.dialect.copy(*from, &first, *count, *to, *at) {
+                    self.line(&line);
+                }
             }
             Stmt::Deal(from, to) | Stmt::Riffle(from, to) => {
                 let length = match *from {

@@ -19,6 +19,9 @@ const TABLES: u64 = 1 << 21;
 /// Places found in one loop before they are counted in another: the first becomes vector code.
 const BLOCK: u32 = 256;
 
+/// Places of a block that are looked at together for any that is counted.
+const FEW: i32 = 16;
+
 /// From an element's number to its place.
 pub(super) type Place<'k> = Box<dyn Fn(Ex<'k>) -> Ex<'k> + 'k>;
 
@@ -93,11 +96,22 @@ where
                     });
                     if count.sparse {
                         let found = k.var(int(&k, 0));
-                        k.for_(int(&k, 0), int(&k, block), |i| {
-                            let (place, next) = (k.load(places, i), k.get(found));
-                            // Never ahead of where it is read.
-                            k.store(places, next, place);
-                            k.set(found, next + place.lt(size - 1).cast(Ty::I32));
+                        let none = k.let_(size - 1);
+                        k.for_by(int(&k, 0), int(&k, block), int(&k, FEW), |few| {
+                            // Vectors tell whether there are any; to pick them out goes one by one.
+                            let any = k.var(int(&k, 0));
+                            k.for_(int(&k, 0), int(&k, FEW), |i| {
+                                let has = k.load(places, few + i).lt(none).cast(Ty::I32);
+                                k.set(any, k.get(any) | has);
+                            });
+                            k.if_(k.get(any).is_not(0), || {
+                                k.for_(few, few + FEW, |i| {
+                                    let (place, next) = (k.load(places, i), k.get(found));
+                                    // Never ahead of where it is read.
+                                    k.store(places, next, place);
+                                    k.set(found, next + place.lt(none).cast(Ty::I32));
+                                });
+                            });
                         });
                         k.for_(int(&k, 0), k.get(found), |i| {
                             add(k.let_(base + k.load(places, i)));

@@ -264,20 +264,20 @@ pub(super) fn mean(plan: &mut Plan, flow: &Flow, image: ValueId, list: ValueId, 
     let pixels = k.buffer("in", kind.dtype(), Access::Read);
     let sums = ["sums", "counts"].map(|name| k.buffer(name, DType::F64, Access::Write));
     let length = k.scalar("count", Ty::I32);
-    let start = (wide(&k, 0.0), Join::Sum);
+    // Pixels of a chunk are few: to count them takes no number of double precision.
+    let starts = [(wide(&k, 0.0), Join::Sum), (int(&k, 0), Join::Sum)];
     chunkwise(
         &k,
         tuning,
         (pixels, length),
-        &[start, start],
+        &starts,
         |pixel, now| {
-            let nan = if pixel.ty().is_float() {
-                pixel.is_nan()
-            } else {
-                int(&k, 1).is(0)
-            };
-            let value = nan.select(wide(&k, 0.0), pixel.cast(Ty::F64));
-            vec![now[0] + value, now[1] + (!nan).cast(Ty::F64)]
+            if !pixel.ty().is_float() {
+                return vec![now[0] + pixel.cast(Ty::F64), now[1] + 1];
+            }
+            let nan = k.let_(pixel.is_nan());
+            let value = nan.select(k.graph().number(pixel.ty(), 0.0), pixel);
+            vec![now[0] + value.cast(Ty::F64), now[1] + (!nan).cast(Ty::I32)]
         },
         &sums,
     );
@@ -391,7 +391,7 @@ fn chunkwise<'k>(
                 let next = k.load(*all, mine + i);
                 k.set(sum, starts[which].1.of(k.get(sum), next));
             });
-            k.store(*out, chunk, k.get(sum));
+            k.store(*out, chunk, k.let_(k.get(sum).cast(out.ty())));
         }
     });
 }
@@ -452,7 +452,7 @@ fn side_by_side<'k>(
                 let next = k.load(*value, lane);
                 k.set(sum, starts[which].1.of(k.get(sum), next));
             });
-            k.store(*out, chunk, k.get(sum));
+            k.store(*out, chunk, k.let_(k.get(sum).cast(out.ty())));
         }
     });
 }

@@ -63,7 +63,8 @@ pub(super) fn crop(
             clear,
             || copy(Lanes::whole(&k, tuning.run), true),
             || {
-                if boundary != Boundary::Zero {
+                let is_even = matches!(boundary, Boundary::Zero | Boundary::Clamp);
+                if !is_even {
                     return copy(run.lanes, false);
                 }
                 // Images that lie beside each other in a larger one have much around them.
@@ -71,8 +72,13 @@ pub(super) fn crop(
                 k.if_else(
                     beside & right.le(dims[2]),
                     || {
+                        // All of a run beside the image sees what its first pixel sees.
+                        let outside = match boundary {
+                            Boundary::Zero => near.outside,
+                            _ => k.let_(near.at(start, false)(k.graph().int(0))),
+                        };
                         Lanes::whole(&k, tuning.run).each(|lane| {
-                            k.put(dst, [run.z, run.y, run.first + lane], near.outside);
+                            k.put(dst, [run.z, run.y, run.first + lane], outside);
                         });
                     },
                     || copy(run.lanes, false),

@@ -7,6 +7,7 @@
 mod builder;
 mod c;
 mod def;
+mod prelude;
 mod walk;
 mod wgsl;
 mod wide;

@@ -113,7 +113,7 @@ fn waits_for_itself(code: &[Ins]) -> bool {
     let mut depths: Vec<usize> = Vec::with_capacity(code.len());
     let (mut steps, mut deepest) = (0, 0);
     for ins in code {
-        let step = usize::from(!ins.rests_in_memory());
+        let step = usize::from(!ins.rests_in_memory() && !matches!(ins, Ins::Soon { .. }));
         let before = ins.operands().map(|value| depths[value as usize]).max();
         depths.push(before.unwrap_or(0) + step);
         deepest = deepest.max(before.unwrap_or(0) + step);
@@ -220,6 +220,10 @@ impl Maker<'_> {
                     Element::Double => unreachable!("it is read by halves"),
                 };
                 self.op(code, to, 0, from);
+            }
+            Ins::Soon { row, element } => {
+                let from = self.at.input(row, element, at);
+                self.at.bytes.fetch(from);
             }
             Ins::Along => {
                 let to = self.at.result(at);

@@ -150,6 +150,14 @@ impl Bytes {
         self.all.extend(at.to_le_bytes());
     }
 
+    /// Has the line of a place in a row fetched into the second cache; the first has the rows at hand.
+    pub(crate) fn fetch(&mut self, from: Place) {
+        let (_, beyond) = Self::extensions(from);
+        // prefetcht1
+        self.all.extend([0x40 | flag(beyond, 0), 0x0f, 0x18]);
+        self.operand(2, from);
+    }
+
     /// The first lane of `to` becomes how many pixels are done.
     pub(crate) fn done_into(&mut self, to: Reg) {
         debug_assert!(to < 16, "the instruction is one of AVX");

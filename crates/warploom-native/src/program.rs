@@ -278,6 +278,13 @@ pub enum Ins {
         /// How many places.
         by: u16,
     },
+    /// No value: pixels of a row that a later run reads are fetched into the caches.
+    Soon {
+        /// Which row.
+        row: u8,
+        /// How its pixels lie.
+        element: Element,
+    },
     /// A number that is the same for all pixels.
     Number(u16),
     /// The position along the row, an `i32`.
@@ -354,6 +361,7 @@ impl Ins {
         let all = match self {
             Self::Row { .. }
             | Self::Beside { .. }
+            | Self::Soon { .. }
             | Self::Doubles { .. }
             | Self::Number(_)
             | Self::Along => [None; 4],
@@ -382,6 +390,7 @@ impl Ins {
         match &mut self {
             Self::Row { .. }
             | Self::Beside { .. }
+            | Self::Soon { .. }
             | Self::Doubles { .. }
             | Self::Number(_)
             | Self::Along => {}
@@ -409,9 +418,12 @@ impl Ins {
         self
     }
 
-    /// Is it written, and no value?
+    /// Is it written or fetched, and no value?
     pub(crate) const fn is_put(self) -> bool {
-        matches!(self, Self::Put { .. } | Self::PutDoubles { .. })
+        matches!(
+            self,
+            Self::Put { .. } | Self::PutDoubles { .. } | Self::Soon { .. }
+        )
     }
 
     /// Can it be read from memory wherever it is needed?

@@ -106,12 +106,14 @@ impl Routine {
                 );
             }
             match *ins {
-                Ins::Row { element, .. } | Ins::Put { element, .. }
+                Ins::Row { element, .. } | Ins::Soon { element, .. } | Ins::Put { element, .. }
                     if element == Element::Double =>
                 {
                     return None;
                 }
-                Ins::Row { row, element } => name(&mut rows, row, element)?,
+                Ins::Row { row, element } | Ins::Soon { row, element } => {
+                    name(&mut rows, row, element)?;
+                }
                 Ins::Beside { row, .. } => name(&mut rows, row, Element::Word)?,
                 Ins::Put { out, element, .. } => name(&mut outs, out, element)?,
                 Ins::Doubles { row, .. } => name(&mut rows, row, Element::Double)?,
@@ -185,6 +187,11 @@ impl Routine {
         for (slot, bits) in (CONSTANTS.len()..).zip(DOUBLES) {
             spread_wide(memory, slot, bits);
         }
+    }
+
+    /// How many rows it takes.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
     }
 
     /// Sets a number that is the same for all pixels, by its bits.

@@ -7,7 +7,7 @@ use warploom_core::DType;
 use super::super::block::Block;
 use super::super::image::{Image, ImageMut, with_image, with_image_mut};
 use super::super::lanes::Level;
-use super::super::tape::{RowIn, RowOut, Slots, Tape};
+use super::super::tape::{Read, RowIn, RowOut, Slots, Tape};
 use super::graph::{Place, RowGraph, Step};
 use super::strip::Ring;
 use warploom_flow::Boundary;
@@ -208,8 +208,7 @@ impl Map {
         for y in rows {
             around.keep(outputs, y, own);
             let place = [around.z as i32, y.rem_euclid(ny as i64) as i32];
-            let row = |read: usize| -> (DType, Held, &[u8]) {
-                let read = &self.tape.reads()[read];
+            let row = |read: &Read| -> (DType, Held, &[u8]) {
                 let value = self.value(read.image);
                 let dtype = graph.values[value].dtype;
                 let length = width * dtype.bytes() as usize;
@@ -241,12 +240,12 @@ impl Map {
             };
             self.fill(lines, places, &row);
             let input = |read: usize| {
-                let (dtype, _, bytes) = row(read);
-                let Some(line) = self.line_of[read] else {
+                let at = self.tape.given(read);
+                let (dtype, _, bytes) = row(at);
+                let Some(line) = self.line_of.get(read).copied().flatten() else {
                     return RowIn::new(dtype, bytes);
                 };
-                let shift =
-                    self.lines[line].pad.cast_signed() + self.tape.reads()[read].offset[2] as isize;
+                let shift = self.lines[line].pad.cast_signed() + at.offset[2] as isize;
                 let start = shift.cast_unsigned() * dtype.bytes() as usize;
                 RowIn::new(
                     dtype,
@@ -255,7 +254,7 @@ impl Map {
             };
             let mut few = [RowIn::U8(&[]); FEW];
             let many: Vec<RowIn<'_>>;
-            let count = self.tape.reads().len();
+            let count = self.tape.reads().len() + self.tape.ahead().len();
             let ins: &[RowIn<'_>] = if count <= FEW {
                 for (read, slot) in few[..count].iter_mut().enumerate() {
                     *slot = input(read);
@@ -300,7 +299,7 @@ impl Map {
         &self,
         lines: &mut [Padded],
         places: &mut [usize],
-        row: &impl Fn(usize) -> (DType, Held, &'r [u8]),
+        row: &impl Fn(&Read) -> (DType, Held, &'r [u8]),
     ) {
         // No byte all over: that would be a call which stores under a mask, and what is read right behind such
         // a store waits for it; for a short row as long as the row takes.
@@ -314,7 +313,7 @@ impl Map {
                 if places[at] != NONE {
                     continue;
                 }
-                let (dtype, which, bytes) = row(line.read);
+                let (dtype, which, bytes) = row(&self.tape.reads()[line.read]);
                 let of_family = |place: &usize| self.lines[*place].family == line.family;
                 let held = |place: &usize| lines[*place].holds == which;
                 let mut all = (0..lines.len()).filter(of_family);

@@ -42,6 +42,7 @@ pub(super) fn compile(dag: &Dag) -> Option<Tape> {
         is_local: !asks_where && !beside,
         bytes: Bytes::new(dag, &maker.reads),
         code: maker.code,
+        ahead: ahead(&maker.reads, dag.inputs()),
         reads: maker.reads,
         uniforms: maker.uniforms,
         dag: dag.clone(),
@@ -49,6 +50,29 @@ pub(super) fn compile(dag: &Dag) -> Option<Tape> {
         outputs: dag.outputs().iter().map(|output| output.dtype).collect(),
         native: Arc::default(),
     })
+}
+
+/// Of every image of words of which other pixels than the very one are read, the row below the lowest that is, in each
+/// plane.
+fn ahead(reads: &[Read], inputs: &[DType]) -> Vec<Read> {
+    let mut ahead: Vec<Read> = Vec::new();
+    let is_beside = |read: &&Read| read.offset != [0; 3] && inputs[read.image].bytes() == 4;
+    for read in reads.iter().filter(is_beside) {
+        let of = |other: &Read| (other.image, other.offset[0]) == (read.image, read.offset[0]);
+        if ahead.iter().any(of) {
+            continue;
+        }
+        let lowest = reads
+            .iter()
+            .filter(|other| of(other))
+            .map(|it| it.offset[1]);
+        let next = lowest.max().unwrap_or(0) + 1;
+        ahead.push(Read {
+            offset: [read.offset[0], next, 0],
+            ..*read
+        });
+    }
+    ahead
 }
 
 /// The nodes of an expression, without what makes no difference on this machine.

@@ -53,6 +53,7 @@ pub(crate) struct Read {
 pub struct Tape {
     code: Vec<Ins>,
     reads: Vec<Read>,
+    ahead: Vec<Read>,
     /// Nodes that are the same for all pixels, each with the slot it is spread into.
     uniforms: Vec<(u32, u16)>,
     dag: Dag,
@@ -84,6 +85,18 @@ impl Tape {
 
     pub(crate) fn reads(&self) -> &[Read] {
         &self.reads
+    }
+
+    /// Rows that the next row reads for the first time: the lowest of every image of which other pixels than
+    /// the very one are read.
+    pub(crate) fn ahead(&self) -> &[Read] {
+        &self.ahead
+    }
+
+    /// The row of this number among those that [`Tape::run`] is given.
+    pub(crate) fn given(&self, at: usize) -> &Read {
+        let ahead = || &self.ahead[at - self.reads.len()];
+        self.reads.get(at).unwrap_or_else(ahead)
     }
 
     /// Does it read nothing beside its pixel, and not ask where that is?
@@ -156,14 +169,14 @@ impl Tape {
     fn native(&self, level: Level, width: usize) -> Option<&Native> {
         let made = || match &self.bytes {
             Some(bytes) => Native::of_bytes(bytes, self.reads.len(), level),
-            None => Native::new(&self.dag, &self.reads, level),
+            None => Native::new(&self.dag, &self.reads, &self.ahead, level),
         };
         let native = self.native.get_or_init(made).as_ref()?;
         native.fits(width).then_some(native)
     }
 
-    /// Computes one row of every output. `rows` are those of [`Tape::reads`], in order; `at` is
-    /// where the row is. Results that nobody reads soon may go `past` the caches.
+    /// Computes one row of every output. `rows` are those of [`Tape::reads`], in order, then those of
+    /// [`Tape::ahead`], of which the pixels do not matter; `at` is where the row is. Results that nobody reads soon may go `past` the caches.
     pub(crate) fn run(
         &self,
         level: Level,

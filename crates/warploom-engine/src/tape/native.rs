@@ -57,9 +57,9 @@ pub(crate) fn width(level: Level) -> Option<Width> {
 impl Native {
     /// The routine of an expression; `None` when it divides whole numbers, or the machine cannot have
     /// one.
-    pub(super) fn new(dag: &Dag, reads: &[Read], level: Level) -> Option<Self> {
+    pub(super) fn new(dag: &Dag, reads: &[Read], ahead: &[Read], level: Level) -> Option<Self> {
         let width = width(level)?;
-        if reads.len() + dag.outputs().len() > MOST {
+        if reads.len() + ahead.len() + dag.outputs().len() > MOST {
             return None;
         }
         let mut maker = Maker::new(dag, reads);
@@ -77,6 +77,13 @@ impl Native {
                 element,
                 value,
             });
+        }
+        for (row, read) in (reads.len()..).zip(ahead) {
+            let (row, element) = (u8::try_from(row).ok()?, element(dag.inputs()[read.image]));
+            // Of smaller elements a line has several vectors.
+            if let Some(element @ Element::Word) = element {
+                maker.code.push(Ins::Soon { row, element });
+            }
         }
         Some(Self {
             routine: Routine::new(&maker.code, width)?,
@@ -177,6 +184,8 @@ impl Native {
         past: bool,
     ) {
         let from = pixels.start;
+        // Rows ahead come last, and not every routine takes them.
+        let rows = &rows[..self.routine.rows()];
         let mut ins: [&[u8]; MOST] = [&[]; MOST];
         for (bytes, row) in ins.iter_mut().zip(rows) {
             *bytes = row.bytes_from(from);

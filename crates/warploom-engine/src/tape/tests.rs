@@ -243,7 +243,7 @@ proptest! {
         let dag = Dag::new(&graph, &outputs);
         if cfg!(target_arch = "x86_64") && levels().len() > 2 {
             let tape = Tape::new(&dag).expect("it reads no other pixels");
-            let native = Native::new(&dag, &tape.reads, levels()[0]);
+            let native = Native::new(&dag, &tape.reads, &[], levels()[0]);
             prop_assert!(native.is_some(), "{:?}", tape.code);
         }
         check(&dag, seed, width)?;
@@ -368,7 +368,8 @@ fn common_expressions_become_machine_code() {
                 Level::Avx512(_) | Level::Avx2(_) => 16,
                 _ => continue,
             };
-            let native = Native::new(&tape.dag, &tape.reads, level).expect("all of it is known");
+            let native =
+                Native::new(&tape.dag, &tape.reads, &[], level).expect("all of it is known");
             assert!(native.fits(width) && !native.fits(7));
         }
     }

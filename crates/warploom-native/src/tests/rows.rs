@@ -1,6 +1,6 @@
 //! Rows that are read from several places, and again and again.
 
-use super::super::{Bin, Ins, Routine, Value, Width};
+use super::super::{Bin, Element, Ins, Routine, Value, Width};
 use super::{bytes, put, row, run, widths, words};
 
 #[test]
@@ -44,6 +44,31 @@ fn places_further_on_are_read_there() {
         let caught =
             std::panic::catch_unwind(|| run(&routine, &[short, bytes(&near)], 2, 0, count));
         assert!(caught.is_err(), "the row ends too early");
+    }
+}
+
+#[test]
+fn what_is_fetched_for_later_changes_nothing() {
+    for width in widths() {
+        // Pointers of some rows are in registers for the whole loop, those of others are not.
+        for ahead in [1_u8, 6] {
+            let mut code: Vec<Ins> = (0..ahead).map(row).collect();
+            let element = Element::Word;
+            code.extend([
+                Ins::Soon {
+                    row: ahead,
+                    element,
+                },
+                Ins::Bin(Bin::AddI, 0, Value::from(ahead) - 1),
+                put(0, Value::from(ahead) + 1),
+            ]);
+            let routine = Routine::new(&code, width).unwrap();
+            let rows: Vec<Vec<u8>> = (0..=u32::from(ahead))
+                .map(|k| bytes(&[k + 1; 48]))
+                .collect();
+            let found = run(&routine, &rows, 1, 0, 48);
+            assert_eq!(words(&found[0]), [1 + u32::from(ahead); 48], "{width:?}");
+        }
     }
 }
 

@@ -188,8 +188,17 @@ pub(super) fn each_run<'k>(
     each_of_share(k, (run, share(run)), ends, body);
 }
 
-/// The same with shares of so many pixels.
-pub(super) fn each_of_share<'k>(
+/// The same with an expression's share.
+pub(super) fn each_long<'k>(
+    k: &'k Builder,
+    run: u32,
+    ends: (Ex<'k>, Ex<'k>),
+    body: impl FnOnce(Ex<'k>),
+) {
+    each_of_share(k, (run, long_share(run)), ends, body);
+}
+
+fn each_of_share<'k>(
     k: &'k Builder,
     (run, share): (u32, u32),
     (start, end): (Ex<'k>, Ex<'k>),

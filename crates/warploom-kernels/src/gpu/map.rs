@@ -4,7 +4,7 @@ use crate::expr::{Dag, Ex, Node as Term, Ty};
 use crate::flow::{Flow, Node, Number, ValueId};
 use crate::kernel::{Access, Buf, Builder, Img, Work};
 
-use super::lanes::{each_of_share, long_items, long_share};
+use super::lanes::{each_long, long_items, long_share};
 use super::launch::{Args, Plan};
 use super::line::{wide_number, wide_scalar};
 use super::tuning::Tuning;
@@ -88,8 +88,7 @@ pub(super) fn plan(
     });
 
     let (z, y) = (k.work(Work::Global(2)), k.work(Work::Global(1)));
-    let share = long_share(tuning.run);
-    let start = k.let_(k.work(Work::Global(0)) * share.cast_signed());
+    let start = k.let_(k.work(Work::Global(0)) * long_share(tuning.run).cast_signed());
     let inside = z.lt(dims[0]) & y.lt(dims[1]) & start.lt(dims[2]);
     k.if_(inside, || {
         let scalars = load_scalars(&k, dag, &lists);
@@ -111,24 +110,19 @@ pub(super) fn plan(
             return;
         }
         let run = tuning.run.cast_signed();
-        each_of_share(
-            &k,
-            (tuning.run, share),
-            (start, dims[2]),
-            |first| match reach {
-                // Where no load leaves the row, the loop has no conditions and becomes vector code.
-                Some(reach) => {
-                    let (nx, int) = (dims[2], |v| k.graph().int(v));
-                    let clear = first.ge(reach) & (first + (run + reach)).le(nx);
-                    k.if_else(
-                        clear,
-                        || k.for_(int(0), int(run), |i| pixel(first + i, false)),
-                        || k.for_(first, (first + run).min(nx), |x| pixel(x, true)),
-                    );
-                }
-                None => k.for_(first, (first + run).min(dims[2]), |x| pixel(x, true)),
-            },
-        );
+        each_long(&k, tuning.run, (start, dims[2]), |first| match reach {
+            // Where no load leaves the row, the loop has no conditions and becomes vector code.
+            Some(reach) => {
+                let (nx, int) = (dims[2], |v| k.graph().int(v));
+                let clear = first.ge(reach) & (first + (run + reach)).le(nx);
+                k.if_else(
+                    clear,
+                    || k.for_(int(0), int(run), |i| pixel(first + i, false)),
+                    || k.for_(first, (first + run).min(nx), |x| pixel(x, true)),
+                );
+            }
+            None => k.for_(first, (first + run).min(dims[2]), |x| pixel(x, true)),
+        });
     });
     let def = k.finish("wl_map", tuning.group);
     let mut plan = Plan::default();

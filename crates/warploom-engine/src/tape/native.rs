@@ -59,9 +59,7 @@ impl Native {
     /// one.
     pub(super) fn new(dag: &Dag, reads: &[Read], ahead: &[Read], level: Level) -> Option<Self> {
         let width = width(level)?;
-        if reads.len() + ahead.len() + dag.outputs().len() > MOST {
-            return None;
-        }
+        let room = MOST.checked_sub(reads.len() + dag.outputs().len())?;
         let mut maker = Maker::new(dag, reads);
         for (out, output) in (0..).zip(dag.outputs()) {
             let [value, high] = maker.value(output.id)?;
@@ -78,7 +76,8 @@ impl Native {
                 value,
             });
         }
-        for (row, read) in (reads.len()..).zip(ahead) {
+        // Nothing is lost without them.
+        for (row, read) in (reads.len()..).zip(ahead.iter().take(room)) {
             let (row, element) = (u8::try_from(row).ok()?, element(dag.inputs()[read.image]));
             // Of smaller elements a line has several vectors.
             if let Some(element @ Element::Word) = element {

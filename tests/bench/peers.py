@@ -264,10 +264,25 @@ class Skimage(Peer):
             calls["subtract_rolling_ball"] = lambda s: s.image - restoration.rolling_ball(s.image, radius=10)
             calls["rotate_linear"] = lambda s: transform.rotate(s.image, 10, preserve_range=True)
             calls["richardson_lucy"] = lambda s: restoration.richardson_lucy(s.image, spread, num_iter=10, clip=False)
-        for kind in ("otsu", "triangle", "li", "yen", "isodata"):
+        calls["threshold_li"] = lambda s: s.image > filters.threshold_li(s.image, iter_callback=Rounds())
+        for kind in ("otsu", "triangle", "yen", "isodata"):
             found = getattr(filters, f"threshold_{kind}")
             calls[f"threshold_{kind}"] = lambda s, found=found: s.image > found(s.image)
         return calls
+
+
+class Rounds:
+    """Counts rounds of a search, and gives up: means of many f32 can alternate by more than it waits for, for ever."""
+
+    MOST = 200
+
+    def __init__(self):
+        self.left = self.MOST
+
+    def __call__(self, _threshold):
+        self.left -= 1
+        if self.left < 0:
+            raise ArithmeticError(f"it has found no end in {self.MOST} rounds")
 
 
 class OpenCV(Peer):

@@ -4,6 +4,7 @@ use super::histogram::{count_by, edges, histogram};
 use super::totals::{extremes, mean_of_numbers};
 use super::{Pixel, View};
 
+mod classes;
 mod entropy;
 
 /// How a threshold is found.

@@ -9,7 +9,7 @@ use super::{Pixel, View};
 /// Pixels, in C order, that are summed by themselves.
 pub(crate) const CHUNK: usize = 4096;
 /// Running sums inside a chunk: lane `l` has pixels `l`, `l + 16`, ...
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 /// Chunks whose sums are summed by themselves.
 const GROUP: usize = 256;
 
@@ -51,7 +51,7 @@ fn chunk<T: Pixel, R>(image: View<'_, T>, index: usize, work: impl FnOnce(&[T]) 
 }
 
 /// What `make` makes of each chunk, on all threads.
-fn by_chunks<T: Pixel, R: Send>(
+pub(crate) fn by_chunks<T: Pixel, R: Send>(
     image: View<'_, T>,
     make: impl Fn(&[T]) -> R + Sync + Send,
 ) -> Vec<R> {
@@ -64,7 +64,7 @@ fn by_chunks<T: Pixel, R: Send>(
 
 /// Calls `step` with a lane and a pixel, for all pixels of a chunk in order.
 #[inline(always)]
-fn by_lanes<T: Pixel>(part: &[T], mut step: impl FnMut(usize, T)) {
+pub(crate) fn by_lanes<T: Pixel>(part: &[T], mut step: impl FnMut(usize, T)) {
     let (blocks, rest) = part.as_chunks::<LANES>();
     for block in blocks {
         for (lane, &pixel) in block.iter().enumerate() {

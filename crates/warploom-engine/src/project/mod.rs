@@ -2,6 +2,7 @@
 
 mod median;
 
+use super::lanes::{Level, dispatch};
 use super::share::for_rows;
 use super::{Pixel, Real, View, ViewMut};
 
@@ -15,6 +16,9 @@ pub fn scratch_bytes<T: Pixel>(nz: usize) -> usize {
     median::scratch_bytes::<T>(nz)
 }
 
+/// Planes that are read side by side: what runs down the columns is loaded and kept once for all of them.
+const PLANES: usize = 4;
+
 /// Gives `work` every piece of a row of `out` with its y and first column.
 fn for_pieces<T: Send>(out: ViewMut<'_, T>, work: impl Fn(usize, usize, &mut [T]) + Sync) {
     for_rows(out, |_, y, row| {
@@ -24,66 +28,99 @@ fn for_pieces<T: Send>(out: ViewMut<'_, T>, work: impl Fn(usize, usize, &mut [T]
     });
 }
 
-/// The sums of columns, in `f64`, from the first plane to the last.
+/// Takes `step` down every column from `x` on, from the first plane to the last.
 #[inline(always)]
-fn sums<T: Pixel>(image: View<'_, T>, y: usize, x: usize, sums: &mut [f64]) {
-    sums.fill(0.0);
-    for z in 0..image.dims()[0] {
-        let line = &image.row(z, y)[x..x + sums.len()];
-        for (sum, pixel) in sums.iter_mut().zip(line) {
-            *sum += pixel.to_f64();
+fn down<T: Pixel, A: Copy>(
+    image: View<'_, T>,
+    (y, x): (usize, usize),
+    running: &mut [A],
+    step: impl Fn(A, T) -> A,
+) {
+    let width = running.len();
+    let [nz, _, _] = image.dims();
+    let line = |z: usize| &image.row(z, y)[x..x + width];
+    let together = nz / PLANES * PLANES;
+    for z in (0..together).step_by(PLANES) {
+        let lines: [&[T]; PLANES] = std::array::from_fn(|on| line(z + on));
+        for (at, now) in running.iter_mut().enumerate() {
+            *now = lines.iter().fold(*now, |now, line| step(now, line[at]));
+        }
+    }
+    for z in together..nz {
+        for (now, &pixel) in running.iter_mut().zip(line(z)) {
+            *now = step(*now, pixel);
         }
     }
 }
 
+/// The sums of columns, in `f64`, from the first plane to the last.
+#[inline(always)]
+fn sums<T: Pixel>(image: View<'_, T>, at: (usize, usize), sums: &mut [f64]) {
+    sums.fill(0.0);
+    down(image, at, sums, |sum, pixel| sum + pixel.to_f64());
+}
+
+/// What `result` makes of the sum of every column of pixels.
+#[inline(always)]
+fn of_sums<T: Pixel, R: Real>(
+    image: View<'_, T>,
+    out: ViewMut<'_, R>,
+    result: impl Fn(f64) -> f64 + Sync,
+) {
+    let level = Level::new();
+    for_pieces(out, |y, x, piece| {
+        dispatch!(level, _simd => {
+            let mut column = [0.0; WIDTH];
+            let column = &mut column[..piece.len()];
+            sums(image, (y, x), column);
+            for (to, &sum) in piece.iter_mut().zip(column.iter()) {
+                *to = R::from_f64(result(sum));
+            }
+        });
+    });
+}
+
 /// The sum of every column of pixels.
 pub fn sum_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
-    for_pieces(out, |y, x, piece| {
-        let mut column = [0.0; WIDTH];
-        let column = &mut column[..piece.len()];
-        sums(image, y, x, column);
-        for (to, &sum) in piece.iter_mut().zip(column.iter()) {
-            *to = R::from_f64(sum);
-        }
-    });
+    of_sums(image, out, |sum| sum);
 }
 
 /// The mean of every column of pixels.
 pub fn mean_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
     let count = image.dims()[0] as f64;
-    for_pieces(out, |y, x, piece| {
-        let mut column = [0.0; WIDTH];
-        let column = &mut column[..piece.len()];
-        sums(image, y, x, column);
-        for (to, &sum) in piece.iter_mut().zip(column.iter()) {
-            *to = R::from_f64(sum / count);
-        }
-    });
+    of_sums(image, out, |sum| sum / count);
 }
 
 /// The root of every column's mean square deviation from its mean.
 pub fn std_z<T: Pixel, R: Real>(image: View<'_, T>, out: ViewMut<'_, R>) {
+    let level = Level::new();
+    for_pieces(
+        out,
+        |y, x, piece| dispatch!(level, _simd => deviations(image, (y, x), piece)),
+    );
+}
+
+#[inline(always)]
+fn deviations<T: Pixel, R: Real>(image: View<'_, T>, (y, x): (usize, usize), piece: &mut [R]) {
     let [nz, _, _] = image.dims();
     let count = nz as f64;
-    for_pieces(out, |y, x, piece| {
-        let (mut means, mut squares) = ([0.0; WIDTH], [0.0; WIDTH]);
-        let width = piece.len();
-        let (means, squares) = (&mut means[..width], &mut squares[..width]);
-        sums(image, y, x, means);
-        for mean in means.iter_mut() {
-            *mean /= count;
+    let (mut means, mut squares) = ([0.0; WIDTH], [0.0; WIDTH]);
+    let width = piece.len();
+    let (means, squares) = (&mut means[..width], &mut squares[..width]);
+    sums(image, (y, x), means);
+    for mean in means.iter_mut() {
+        *mean /= count;
+    }
+    for z in 0..nz {
+        let line = &image.row(z, y)[x..x + width];
+        for ((square, pixel), &mean) in squares.iter_mut().zip(line).zip(means.iter()) {
+            let off = pixel.to_f64() - mean;
+            *square += off * off;
         }
-        for z in 0..nz {
-            let line = &image.row(z, y)[x..x + width];
-            for ((square, pixel), &mean) in squares.iter_mut().zip(line).zip(means.iter()) {
-                let off = pixel.to_f64() - mean;
-                *square += off * off;
-            }
-        }
-        for (to, &square) in piece.iter_mut().zip(squares.iter()) {
-            *to = R::from_f64((square / count).sqrt());
-        }
-    });
+    }
+    for (to, &square) in piece.iter_mut().zip(squares.iter()) {
+        *to = R::from_f64((square / count).sqrt());
+    }
 }
 
 /// The greatest value of every column; NaN is ignored, and nothing else gives minus infinity.
@@ -103,46 +140,51 @@ fn extreme<T: Pixel>(
     out: ViewMut<'_, T>,
     better: impl Fn(T, T) -> T + Sync,
 ) {
+    let level = Level::new();
     for_pieces(out, |y, x, piece| {
-        piece.fill(start);
-        for z in 0..image.dims()[0] {
-            let line = &image.row(z, y)[x..x + piece.len()];
-            for (best, &pixel) in piece.iter_mut().zip(line) {
-                *best = better(*best, pixel);
-            }
-        }
+        dispatch!(level, _simd => {
+            piece.fill(start);
+            down(image, (y, x), piece, &better);
+        });
     });
 }
 
 /// The first plane with the greatest value of every column; NaN is ignored, and nothing else gives 0.
+pub fn argmax_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, u32>) {
+    let level = Level::new();
+    for_pieces(
+        out,
+        |y, x, piece| dispatch!(level, _simd => greatest(image, (y, x), piece)),
+    );
+}
+
+#[inline(always)]
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "a second condition that waits for the first is a branch, and no vector code"
 )]
-pub fn argmax_z<T: Pixel>(image: View<'_, T>, out: ViewMut<'_, u32>) {
+fn greatest<T: Pixel>(image: View<'_, T>, (y, x): (usize, usize), piece: &mut [u32]) {
     // Until a number was found, minus infinity is one.
     let none = if T::IS_FLOAT { u32::MAX } else { 0 };
-    for_pieces(out, |y, x, piece| {
-        let mut best = [T::LEAST; WIDTH];
-        piece.fill(none);
-        for z in 0..image.dims()[0] {
-            let line = &image.row(z, y)[x..x + piece.len()];
-            for ((at, best), &pixel) in piece.iter_mut().zip(&mut best).zip(line) {
-                let first = T::IS_FLOAT & (*at == none) & (pixel >= *best);
-                *at = if (pixel > *best) | first {
-                    z as u32
-                } else {
-                    *at
-                };
-                *best = best.greater(pixel);
-            }
+    let mut best = [T::LEAST; WIDTH];
+    piece.fill(none);
+    for z in 0..image.dims()[0] {
+        let line = &image.row(z, y)[x..x + piece.len()];
+        for ((at, best), &pixel) in piece.iter_mut().zip(&mut best).zip(line) {
+            let first = T::IS_FLOAT & (*at == none) & (pixel >= *best);
+            *at = if (pixel > *best) | first {
+                z as u32
+            } else {
+                *at
+            };
+            *best = best.greater(pixel);
         }
-        if T::IS_FLOAT {
-            for at in piece {
-                *at = if *at == none { 0 } else { *at };
-            }
+    }
+    if T::IS_FLOAT {
+        for at in piece {
+            *at = if *at == none { 0 } else { *at };
         }
-    });
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Thresholds by entropy and correlation.
 
+use super::classes::Classes;
 use super::{Bins, first_greatest, running, running_back};
 use crate::share::{pieces, pixels};
 use crate::totals::{sum_of, within};
@@ -26,7 +27,11 @@ pub(super) fn yen(bins: &Bins) -> f64 {
 /// Iterates `t = (back - fore) / (ln back - ln fore)`, with the means of both classes, from `start`
 /// on until it moves by `tolerance` or less; `means` answers for a threshold. Answers with the last
 /// one, and by how much each step moved it: none of them small when it would go on for ever.
-fn iterate(start: f64, tolerance: f64, means: impl Fn(f64) -> (f64, f64)) -> (f64, Vec<f64>) {
+fn iterate(
+    start: f64,
+    tolerance: f64,
+    mut means: impl FnMut(f64) -> (f64, f64),
+) -> (f64, Vec<f64>) {
     let (mut now, mut next) = (-2.0 * tolerance, start);
     let mut moves = Vec::new();
     while (next - now).abs() > tolerance && moves.len() < STEPS {
@@ -68,7 +73,7 @@ pub(super) fn li<T: Pixel>(image: View<'_, T>, low: T, high: T) -> f64 {
     iterate(mean, 0.5, means).0 + least
 }
 
-/// Floats are not binned: every step looks at all pixels again. `low` and `high` are the extremes,
+/// Floats are not binned: steps look at the pixels again. `low` and `high` are the extremes,
 /// which may be infinite.
 fn li_of_floats<T: Pixel>(image: View<'_, T>, low: f64, high: f64) -> f64 {
     let (least, most) = if low.is_finite() && high.is_finite() {
@@ -81,22 +86,18 @@ fn li_of_floats<T: Pixel>(image: View<'_, T>, low: f64, high: f64) -> f64 {
         return if least == most { least } else { 0.0 };
     }
     let (sum, count) = within(image, least, f64::NEG_INFINITY, f64::MAX);
-    let means = |t: f64| {
-        let (back, below) = within(image, least, f64::NEG_INFINITY, t);
-        let (fore, above) = within(image, least, t, f64::MAX);
-        (back / below as f64, fore / above as f64)
-    };
+    let mut classes = Classes::new(image, least);
     let count = count as f64;
     // The reference stops at moves of half the least gap between two values. A gap among some
     // values is an upper bound of that; if no move was as small, all values need not be sorted.
-    let (found, moves) = iterate(sum / count, 0.0, means);
+    let (found, moves) = iterate(sum / count, 0.0, |t| classes.means(t));
     let bound = least_gap(image, 1 << 14) / 2.0;
     let settled = moves.len() < STEPS;
     if settled && moves.iter().all(|&step| step == 0.0 || step > bound) {
         return found + least;
     }
     let tolerance = least_gap(image, usize::MAX) / 2.0;
-    iterate(sum / count, tolerance, means).0 + least
+    iterate(sum / count, tolerance, |t| classes.means(t)).0 + least
 }
 
 /// Least and greatest of what is finite.

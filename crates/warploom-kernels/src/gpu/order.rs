@@ -76,7 +76,7 @@ pub(super) fn sorted(mut values: Vec<Ex<'_>>) -> Vec<Ex<'_>> {
 }
 
 /// Which of so many values merge exchange puts in order, one pair after the other.
-fn exchanges(count: usize) -> Vec<(usize, usize)> {
+pub(super) fn exchanges(count: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let top = count.next_power_of_two() / 2;
     let mut span = top;
@@ -142,7 +142,7 @@ pub(super) fn among(mut columns: Vec<Vec<Ex<'_>>>, rank: usize) -> Ex<'_> {
 }
 
 /// What is known of the order of some keys: for each a bit for every key that it does not come behind.
-struct Known(Vec<u64>);
+struct Known(Vec<u128>);
 
 impl Known {
     /// Keys in columns and places that are sorted both ways.
@@ -282,7 +282,16 @@ mod tests {
     #[test]
     fn among_columns_the_rank_is_that_among_all_keys() {
         let mut random = 1_u32;
-        for [wide, high] in [[1, 5], [3, 1], [3, 3], [5, 5], [3, 9], [7, 7]] {
+        for [wide, high] in [
+            [1, 5],
+            [3, 1],
+            [3, 3],
+            [5, 5],
+            [3, 9],
+            [7, 7],
+            [5, 25],
+            [11, 11],
+        ] {
             let graph = Graph::new();
             let mut columns = vec![Vec::new(); wide];
             for column in &mut columns {

@@ -136,12 +136,11 @@ pub(super) fn plan(
     if let Some(reach) = columns::reach(footprint, to.dtype(), tuning) {
         return columns::plan(flow, node, (reach, rank, boundary), tuning);
     }
-    let list = footprint.offsets();
-    let is_sorted = list.len() <= SORTED;
-    let columns = sorted::reach(footprint, to.dtype(), tuning).filter(|_| is_sorted);
-    if let Some(reach) = columns {
+    if let Some(reach) = sorted::reach(footprint, to.dtype(), tuning) {
         return sorted::plan(flow, node, (reach, rank, boundary), tuning);
     }
+    let list = footprint.offsets();
+    let is_sorted = list.len() <= SORTED;
     let k = Builder::new();
     write(
         &k,

@@ -3,7 +3,11 @@
 //!
 //! Their licence lets everyone download them and nobody pass them on, so they are fetched to the
 //! target directory and never committed. What is there stays there; removing `wheels` from the
-//! target directory fetches the newest again.
+//! target directory fetches it again.
+//!
+//! Each has one version, that of the table in `cuda-kernels.txt`: a compiler that came out overnight
+//! would count registers otherwise, and fail every check of code that has not changed. Newer ones are
+//! taken by a change here, with `cargo xtask cuda-check --bless` and a look at what moved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,18 +38,18 @@ pub(crate) const NVRTC_12: Wheel = Wheel {
     alias: Some("libnvrtc.so"),
 };
 
-/// The newest NVRTC.
+/// A new NVRTC.
 pub(crate) const NVRTC_13: Wheel = Wheel {
     name: "nvrtc-13",
-    requirement: "nvidia-cuda-nvrtc>=13,<14",
+    requirement: "nvidia-cuda-nvrtc==13.4.92",
     file: "libnvrtc.so.13",
     alias: Some("libnvrtc.so"),
 };
 
-/// The newest assembler, which knows old cards and new ones.
+/// Its assembler, which knows old cards and new ones.
 pub(crate) const PTXAS: Wheel = Wheel {
     name: "ptxas",
-    requirement: "nvidia-cuda-nvcc>=13,<14",
+    requirement: "nvidia-cuda-nvcc==13.4.92",
     file: "ptxas",
     alias: None,
 };

@@ -439,6 +439,17 @@ fn a_backend_that_lists_nonsense_is_broken() {
         let status = registry.initialize(&options(8)).unwrap();
         assert_eq!(status.survey.backends[0].reason.as_deref(), Some(reason));
         assert!(status.survey.devices.is_empty());
+        // Whoever asks for its device is told that, not that the name is wrong.
+        let error = status.device("cuda:0").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("backend `cuda` is broken: {reason}")
+        );
+        let error = status.device("gpu0").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no device `gpu0`; there is none at all"
+        );
     }
 }
 

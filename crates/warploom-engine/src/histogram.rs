@@ -270,15 +270,18 @@ struct Equal<R> {
     /// the edges themselves decide.
     doubt: R,
     bins: usize,
+    /// Has `R` numbers for all that comes up inside the bounds?
+    fits: bool,
 }
 
 impl<R: Real> Equal<R> {
     fn new(low: f64, high: f64, bins: usize) -> Self {
-        let scale = bins as f64 / (high - low);
-        let epsilon = if size_of::<R>() == 4 {
-            f64::from(f32::EPSILON)
+        let width = high - low;
+        let scale = bins as f64 / width;
+        let [epsilon, least, most] = if size_of::<R>() == 4 {
+            [f32::EPSILON, f32::MIN_POSITIVE, f32::MAX].map(f64::from)
         } else {
-            f64::EPSILON
+            [f64::EPSILON, f64::MIN_POSITIVE, f64::MAX]
         };
         let doubt = 8.0 * epsilon * (bins as f64 + low.abs().max(high.abs()) * scale);
         Self {
@@ -286,12 +289,13 @@ impl<R: Real> Equal<R> {
             scale: R::from_f64(scale),
             doubt: R::from_f64(doubt),
             bins,
+            fits: low.abs() <= most && width <= most && (least..=most).contains(&scale),
         }
     }
 
     /// Could it ever be sure of a bin? Beyond this rounding leaves nothing to go by.
     fn is_of_use(self) -> bool {
-        self.doubt.to_f64() < 0.25 && self.bins < 1 << 20
+        self.fits && self.doubt.to_f64() < 0.25 && self.bins < 1 << 20
     }
 
     /// The bin, or one of the two numbers behind the last: not in any, and not sure.
@@ -333,6 +337,38 @@ mod tests {
         let data = [-1.0, 0.0, 0.99, 1.0, 2.0, 3.0, 4.0, 4.01, f64::NAN];
         histogram(View::packed(&data, [1, 1, 9]), 0.0, 4.0, &mut counts);
         assert_eq!(counts, [2, 1, 1, 2]);
+    }
+
+    /// Where the bounds, their distance or a bin's share of it had no `f32`, pixels were lost.
+    #[test]
+    fn bounds_that_single_precision_has_no_numbers_for_lose_no_pixel() {
+        let check = |data: &[f32], low: f64, high: f64, bins: usize| {
+            let edges = edges(low, high, bins);
+            let mut naive = vec![0; bins];
+            for value in data.iter().map(|&v| f64::from(v)) {
+                let at = edges.iter().rposition(|&edge| edge <= value).unwrap();
+                naive[at.min(bins - 1)] += 1;
+            }
+            let mut counts = vec![0; bins];
+            let view = View::packed(data, [1, 1, data.len()]);
+            histogram(view, low, high, &mut counts);
+            assert_eq!(counts, naive, "{low} to {high} in {bins}");
+        };
+        let plain: Vec<f32> = (0..12_u8).map(f32::from).collect();
+        check(&plain, -1e39, 1e39, 4);
+        check(&plain, -1e308, 7e307, 5);
+        check(&plain, 0.0, 1e60, 3);
+        for scale in [1e-45_f32, 1e-42, 1e-39, 1e-38, 1e-37, 1e-36] {
+            let tiny: Vec<f32> = (-3_i8..3).map(|v| f32::from(v) * scale).collect();
+            let [low, high] = [tiny[0], tiny[5]].map(f64::from);
+            for bins in [2, 7, 256, 65_536] {
+                check(&tiny, low, high, bins);
+            }
+        }
+        let huge: Vec<f32> = (-3_i8..4).map(|v| f32::from(v) * 1e38).collect();
+        for bins in [2, 7, 256] {
+            check(&huge, f64::from(huge[0]), f64::from(huge[6]), bins);
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum RegistryError {
         reason: String,
     },
     /// A device nobody reported. (WL0104)
-    #[error("there is no device `{asked}`; there are {}", list(known))]
+    #[error("there is no device `{asked}`; {}", there_are(known))]
     UnknownDevice {
         /// What was asked for.
         asked: String,
@@ -110,6 +110,14 @@ pub enum RegistryError {
     /// A lease was refused.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+}
+
+fn there_are(known: &[String]) -> String {
+    if known.is_empty() {
+        "there is none at all".into()
+    } else {
+        format!("there are {}", list(known))
+    }
 }
 
 fn state_text(state: BackendState) -> &'static str {

@@ -52,32 +52,42 @@ impl Status {
     /// The card a user names, `gpu0` or `cuda:0`.
     ///
     /// # Errors
-    /// When there is none, with the names there are.
+    /// When there is none: with the reason why its backend is not there, or with the names there are.
     pub fn device(&self, name: &str) -> Result<&PhysicalDevice, RegistryError> {
         self.survey.find(name).ok_or_else(|| {
-            let known = self.survey.devices.iter().flat_map(|device| {
-                let faces = device.faces.iter().map(|face| face.id.to_string());
-                std::iter::once(device.name.clone()).chain(faces)
-            });
-            RegistryError::UnknownDevice {
-                asked: name.to_owned(),
-                known: known.collect(),
-            }
+            let id: Option<DeviceId> = name.parse().ok();
+            // A driver that is slow or broken is no slip of whoever asks for its device.
+            id.and_then(|id| self.unavailable(id.backend))
+                .unwrap_or_else(|| self.unknown(name))
+        })
+    }
+
+    fn unknown(&self, name: &str) -> RegistryError {
+        let known = self.survey.devices.iter().flat_map(|device| {
+            let faces = device.faces.iter().map(|face| face.id.to_string());
+            std::iter::once(device.name.clone()).chain(faces)
+        });
+        RegistryError::UnknownDevice {
+            asked: name.to_owned(),
+            known: known.collect(),
+        }
+    }
+
+    /// Why a backend's devices are not there, if it did not load.
+    fn unavailable(&self, backend: BackendId) -> Option<RegistryError> {
+        let report = self.survey.backend(backend)?;
+        (report.state != BackendState::Loaded).then(|| RegistryError::Unavailable {
+            backend,
+            state: report.state,
+            reason: report.reason.clone().unwrap_or_default(),
         })
     }
 
     /// Refuses a device that detection did not find, with the reason.
     pub(super) fn reported(&self, id: DeviceId) -> Result<(), RegistryError> {
-        let name = id.to_string();
-        match self.survey.backend(id.backend) {
-            Some(report) if report.state != BackendState::Loaded => {
-                Err(RegistryError::Unavailable {
-                    backend: id.backend,
-                    state: report.state,
-                    reason: report.reason.clone().unwrap_or_default(),
-                })
-            }
-            _ => self.device(&name).map(drop),
+        match self.unavailable(id.backend) {
+            Some(unavailable) => Err(unavailable),
+            None => self.device(&id.to_string()).map(drop),
         }
     }
 

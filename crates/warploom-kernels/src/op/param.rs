@@ -264,7 +264,9 @@ impl fmt::Display for ParamKind {
                 write!(f, "{}", names.join(" | "))
             }
             Self::Numbers(_, 1, 2) => f.write_str("1 or 2 numbers separated by commas"),
-            Self::Numbers(span, ..) => write!(f, "numbers separated by commas, {span}"),
+            Self::Numbers(span, _, most) => {
+                write!(f, "at most {most} numbers separated by commas, {span}")
+            }
             Self::Matrix => {
                 f.write_str("numbers row by row, separated by commas; `;` ends a row, if any do")
             }

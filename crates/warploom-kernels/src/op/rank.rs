@@ -5,7 +5,7 @@ use super::info::{Family, OpInfo, Rule};
 use super::param::{ParamKind, Span};
 
 /// What sorting leaves open.
-const ZEROS: &str = "zeros of either sign are equal; either may come out";
+pub(super) const ZEROS: &str = "zeros of either sign are equal; either may come out";
 
 const RANK: OpInfo = OpInfo {
     family: Family::Rank,

@@ -3,6 +3,7 @@
 use super::catalogue::{EXACT, MAP, NAN_IGNORED, ROUNDED, SUMMED, absent, preset, required};
 use super::info::{DTypeRule, Family, Gives, OpInfo, Ranks, Rule, ScalarRule, ShapeRule};
 use super::param::{MAX_NUMBERS, ParamKind, Span};
+use super::rank::ZEROS;
 
 const fn plane(dtype: DTypeRule) -> Gives {
     Gives::Image {
@@ -76,6 +77,7 @@ pub(super) static OPS: &[OpInfo] = &[
         name: "median_z",
         summary: "median along z",
         formula: "the middle of the sorted column; the mean of the two middle ones of an even number",
+        notes: &[ZEROS],
         tolerance: ROUNDED,
         reference: "numpy.median(a, axis=0)",
         ..PROJECT

@@ -37,9 +37,13 @@ const TIPS: &str = "with --fast, a pixel within rounding of the threshold may fa
 const INFINITE: &str =
     "with an infinite pixel no bin has a width: the mask is empty; clip infinities first";
 
+/// Where scikit-image is less exact.
+const EDGES: &str = "edges of bins are double precision, those of f32 images too: as scikit-image has them for a.astype(float64)";
+
 const HISTOGRAM: &[&str] = &[
     "as in scikit-image, integer images have one bin per value from their smallest to their largest",
     FAR_APART,
+    EDGES,
     ON_HOST,
     TIPS,
     INFINITE,
@@ -97,6 +101,7 @@ pub(super) static OPS: &[OpInfo] = &[
         notes: &[
             "as in scikit-image, integer images have one bin per value from their smallest to their largest",
             FAR_APART,
+            EDGES,
             ON_HOST,
             TIPS,
             INFINITE,

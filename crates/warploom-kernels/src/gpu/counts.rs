@@ -6,6 +6,7 @@ use crate::expr::{Ex, Ty};
 use crate::kernel::{Access, Builder, Space};
 
 use super::fill;
+use super::gate::Gate;
 use super::launch::{Args, LaunchArg, Plan};
 use super::line::{each, group, int, item, lane, launch, launch_each, word};
 use super::tuning::Tuning;
@@ -36,6 +37,8 @@ pub(super) struct Count {
     /// Have most of them no place? Then those that have are picked out before they are counted: one
     /// counter for all the others would wait for itself.
     pub(super) sparse: bool,
+    /// Is there anything to count? Only processors ask.
+    pub(super) gate: Gate,
 }
 
 /// Counts. `declare` declares what is read and gives the arguments in the same order; what it
@@ -68,6 +71,7 @@ where
     let k = Builder::new();
     let args = Args::new().buffer(scratch);
     let own = k.buffer("tables", DType::U32, Access::ReadWrite);
+    let (gate, args) = count.gate.declare(&k, args);
     let size = k.scalar("length", Ty::I32);
     let elements = k.scalar("elements", Ty::I32);
     let portion = k.scalar("share", Ty::I32);
@@ -75,62 +79,64 @@ where
     let (place, args) = declare(&k, args);
     let at = item(&k, tuning);
     let ways = i32::try_from(tables).expect("a few tables");
-    let base = k.let_(at * size * ways);
-    k.for_(base, base + size * ways, |i| k.store(own, i, word(&k, 0)));
-    let start = k.let_(at * portion);
-    k.if_(start.ge(0) & start.lt(elements), || {
-        let stop = k.let_((elements - start).min(portion));
-        let places = k.array(Ty::I32, BLOCK, Space::Private);
-        let block = BLOCK.cast_signed();
-        let add = |at: Ex<'_>| {
-            let now = k.load(own, at);
-            k.store(own, at, now + word(&k, 1));
-        };
-        k.for_by(int(&k, 0), stop, int(&k, block), |first| {
-            let length = k.let_((stop - first).min(block));
-            k.if_else(
-                length.is(block),
-                || {
-                    k.for_(int(&k, 0), int(&k, block), |i| {
-                        k.store(places, i, place(k.let_(start + first + i)));
-                    });
-                    if count.sparse {
-                        let found = k.var(int(&k, 0));
-                        let none = k.let_(size - 1);
-                        k.for_by(int(&k, 0), int(&k, block), int(&k, FEW), |few| {
-                            // Vectors tell whether there are any; to pick them out goes one by one.
-                            let any = k.var(int(&k, 0));
-                            k.for_(int(&k, 0), int(&k, FEW), |i| {
-                                let has = k.load(places, few + i).lt(none).cast(Ty::I32);
-                                k.set(any, k.get(any) | has);
-                            });
-                            k.if_(k.get(any).is_not(0), || {
-                                k.for_(few, few + FEW, |i| {
-                                    let (place, next) = (k.load(places, i), k.get(found));
-                                    // Never ahead of where it is read.
-                                    k.store(places, next, place);
-                                    k.set(found, next + place.lt(none).cast(Ty::I32));
+    gate.through(|| {
+        let base = k.let_(at * size * ways);
+        k.for_(base, base + size * ways, |i| k.store(own, i, word(&k, 0)));
+        let start = k.let_(at * portion);
+        k.if_(start.ge(0) & start.lt(elements), || {
+            let stop = k.let_((elements - start).min(portion));
+            let places = k.array(Ty::I32, BLOCK, Space::Private);
+            let block = BLOCK.cast_signed();
+            let add = |at: Ex<'_>| {
+                let now = k.load(own, at);
+                k.store(own, at, now + word(&k, 1));
+            };
+            k.for_by(int(&k, 0), stop, int(&k, block), |first| {
+                let length = k.let_((stop - first).min(block));
+                k.if_else(
+                    length.is(block),
+                    || {
+                        k.for_(int(&k, 0), int(&k, block), |i| {
+                            k.store(places, i, place(k.let_(start + first + i)));
+                        });
+                        if count.sparse {
+                            let found = k.var(int(&k, 0));
+                            let none = k.let_(size - 1);
+                            k.for_by(int(&k, 0), int(&k, block), int(&k, FEW), |few| {
+                                // Vectors tell whether there are any; to pick them out goes one by one.
+                                let any = k.var(int(&k, 0));
+                                k.for_(int(&k, 0), int(&k, FEW), |i| {
+                                    let has = k.load(places, few + i).lt(none).cast(Ty::I32);
+                                    k.set(any, k.get(any) | has);
+                                });
+                                k.if_(k.get(any).is_not(0), || {
+                                    k.for_(few, few + FEW, |i| {
+                                        let (place, next) = (k.load(places, i), k.get(found));
+                                        // Never ahead of where it is read.
+                                        k.store(places, next, place);
+                                        k.set(found, next + place.lt(none).cast(Ty::I32));
+                                    });
                                 });
                             });
-                        });
-                        k.for_(int(&k, 0), k.get(found), |i| {
-                            add(k.let_(base + k.load(places, i)));
-                        });
-                        return;
-                    }
-                    k.for_by(int(&k, 0), int(&k, block), int(&k, ways), |i| {
-                        for way in 0..ways {
-                            let place = k.load(places, i + way);
-                            add(k.let_(base + size * way + place));
+                            k.for_(int(&k, 0), k.get(found), |i| {
+                                add(k.let_(base + k.load(places, i)));
+                            });
+                            return;
                         }
-                    });
-                },
-                || {
-                    k.for_(int(&k, 0), length, |i| {
-                        add(k.let_(base + place(k.let_(start + first + i))));
-                    });
-                },
-            );
+                        k.for_by(int(&k, 0), int(&k, block), int(&k, ways), |i| {
+                            for way in 0..ways {
+                                let place = k.load(places, i + way);
+                                add(k.let_(base + size * way + place));
+                            }
+                        });
+                    },
+                    || {
+                        k.for_(int(&k, 0), length, |i| {
+                            add(k.let_(base + place(k.let_(start + first + i))));
+                        });
+                    },
+                );
+            });
         });
     });
     drop(place);
@@ -139,21 +145,21 @@ where
     let k = Builder::new();
     let own = k.buffer("tables", DType::U32, Access::Read);
     let table = k.buffer("table", DType::U32, Access::Write);
+    let args = Args::new().buffer(scratch).buffer(count.table);
+    let (gate, args) = count.gate.declare(&k, args);
     let size = k.scalar("length", Ty::I32);
     let parts = k.scalar("parts", Ty::I32);
-    each(&k, tuning, size - 1, |place| {
-        let sum = k.var(word(&k, 0));
-        k.for_(int(&k, 0), parts, |part| {
-            let next = k.load(own, part * size + place);
-            k.set(sum, k.get(sum) + next);
+    gate.through(|| {
+        each(&k, tuning, size - 1, |place| {
+            let sum = k.var(word(&k, 0));
+            k.for_(int(&k, 0), parts, |part| {
+                let next = k.load(own, part * size + place);
+                k.set(sum, k.get(sum) + next);
+            });
+            k.store(table, place, k.get(sum));
         });
-        k.store(table, place, k.get(sum));
     });
-    let args = Args::new()
-        .buffer(scratch)
-        .buffer(count.table)
-        .count(length)
-        .count(items * tables);
+    let args = args.count(length).count(items * tables);
     let def = k.finish("wl_add_tables", tuning.line());
     launch_each(plan, tuning, def, count.places, args);
 }

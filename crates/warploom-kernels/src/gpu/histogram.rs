@@ -8,6 +8,7 @@ use crate::kernel::{Access, Builder};
 
 use super::counts::{self, Count, Place};
 use super::fill;
+use super::gate::Gate;
 use super::key::{self, Keys};
 use super::launch::{Args, LaunchArg, Plan};
 use super::line::{each, int, launch_each, wide, wide_number, wide_scalar};
@@ -82,6 +83,7 @@ pub(super) fn count(
         places: u64::from(bins),
         elements,
         sparse: false,
+        gate: Gate::default(),
     };
     counts::plan(plan, tuning, &count, "wl_histogram", |k, args| {
         let pixels = k.buffer("in", dtype, Access::Read);
@@ -112,6 +114,7 @@ pub(super) fn by_value(
         places,
         elements: kind.elements(),
         sparse: false,
+        gate: Gate::default(),
     };
     counts::plan(plan, tuning, &count, "wl_values", |k, args| {
         let keys = Keys::new(k, dtype, tuning);

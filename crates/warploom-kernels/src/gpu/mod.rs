@@ -16,6 +16,7 @@ mod dealt;
 mod distance;
 mod fill;
 mod fold;
+mod gate;
 mod histogram;
 mod hole;
 mod key;

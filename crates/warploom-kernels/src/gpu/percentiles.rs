@@ -1,5 +1,9 @@
 //! Exact percentiles: the digits of keys are counted from the highest on, and each wanted rank
-//! walks down the counts. No pixel is moved, nothing is sorted.
+//! walks down the counts. No pixel is moved, nothing is sorted. Processors look at a sample first, which almost always
+//! makes that unnecessary.
+
+mod brackets;
+mod nth;
 
 use warploom_core::DType;
 
@@ -8,11 +12,13 @@ use crate::flow::{Flow, Node, ValueId};
 use crate::kernel::{Access, Buf, Builder};
 
 use super::counts::{self, Count};
+use super::gate::Gate;
 use super::histogram::boxed;
 use super::key::{self, Keys};
 use super::launch::{Args, LaunchArg, Plan};
 use super::line::{each, for_long, int, launch_each, wide, word};
 use super::tuning::Tuning;
+use brackets::Brackets;
 
 /// Ranks whose digits are counted together.
 const BATCH: u32 = 8;
@@ -39,6 +45,8 @@ struct Image<'a> {
     numbers: LaunchArg,
     table: LaunchArg,
     states: [LaunchArg; 2],
+    /// Are there ranks that have not been found yet?
+    gate: Gate,
 }
 
 pub(super) fn plan(flow: &Flow, node: &Node, q: &[f64], tuning: &Tuning) -> Option<Plan> {
@@ -51,7 +59,7 @@ pub(super) fn plan(flow: &Flow, node: &Node, q: &[f64], tuning: &Tuning) -> Opti
     let count = q.len() as u64;
     let slots = u64::from(BATCH).min(2 * count);
     let bytes = 2 * count * 4 * u64::from(STATE.unsigned_abs());
-    let image = Image {
+    let mut image = Image {
         id: node.inputs[0],
         dtype: kind.dtype(),
         elements: kind.elements(),
@@ -62,7 +70,11 @@ pub(super) fn plan(flow: &Flow, node: &Node, q: &[f64], tuning: &Tuning) -> Opti
         numbers: plan.scratch(4),
         table: plan.scratch((slots << digit) * 4),
         states: [plan.scratch(bytes), plan.scratch(bytes)],
+        gate: Gate::default(),
     };
+    if brackets::are_of_use(image.dtype, q.len(), tuning) {
+        image.gate = Brackets::find(&image, &mut plan, image.last());
+    }
     image.find(&mut plan, node.outputs[0]);
     Some(plan)
 }
@@ -76,6 +88,9 @@ fn digit(dtype: DType, tuning: &Tuning) -> u32 {
 
 /// How often each pixel is read.
 pub(super) fn reads(dtype: DType, count: usize, tuning: &Tuning) -> usize {
+    if brackets::are_of_use(dtype, count, tuning) {
+        return 1;
+    }
     let digits = key::bits(dtype) / digit(dtype, tuning);
     1 + (digits as usize - 1) * (2 * count).div_ceil(BATCH as usize)
 }
@@ -84,6 +99,12 @@ pub(super) fn reads(dtype: DType, count: usize, tuning: &Tuning) -> usize {
 type Ranks = (u64, u32);
 
 impl Image<'_> {
+    /// The state in which all digits are known.
+    fn last(&self) -> LaunchArg {
+        let digits = key::bits(self.dtype) / self.digit;
+        self.states[(digits as usize - 1) % 2]
+    }
+
     fn find(&self, plan: &mut Plan, list: ValueId) {
         let ranks = 2 * self.count;
         let mut shift = key::bits(self.dtype) - self.digit;
@@ -137,9 +158,15 @@ impl Image<'_> {
         let wanted = k.buffer("q", DType::F64, Access::Read);
         let state_ = k.buffer("state", DType::U32, Access::Write);
         let numbers = k.buffer("numbers", DType::U32, Access::Write);
+        let args = Args::new()
+            .buffer(self.table)
+            .buffer(self.q)
+            .buffer(state)
+            .buffer(self.numbers);
+        let (gate, args) = self.gate.declare(&k, args);
         let count = k.scalar("count", Ty::I32);
         let size = int(&k, 1 << self.digit);
-        each(&k, self.tuning, count, |rank| {
+        let begin = |rank: Ex<'_>| {
             let all = k.var(word(&k, 0));
             for_long(&k, self.tuning, int(&k, 0), size, |i| {
                 k.set(all, k.get(all) + k.load(table, i));
@@ -158,13 +185,9 @@ impl Image<'_> {
             k.store(state_, base, word(&k, 0));
             k.store(state_, base + 1, digit);
             k.store(state_, base + 2, k.let_(none.select(word(&k, LOST), left)));
-        });
-        let args = Args::new()
-            .buffer(self.table)
-            .buffer(self.q)
-            .buffer(state)
-            .buffer(self.numbers)
-            .count(2 * self.count);
+        };
+        gate.through(|| each(&k, self.tuning, count, begin));
+        let args = args.count(2 * self.count);
         let def = k.finish("wl_ranks", self.tuning.line());
         launch_each(plan, self.tuning, def, 2 * self.count, args);
     }
@@ -180,6 +203,7 @@ impl Image<'_> {
             places: u64::from(slots) << digit,
             elements: self.elements,
             sparse: some.is_some(),
+            gate: self.gate,
         };
         let size = 1_i32 << digit;
         counts::plan(plan, self.tuning, &count, "wl_digits", |k, args| {
@@ -231,9 +255,11 @@ impl Image<'_> {
         let state = k.buffer("state", DType::U32, Access::Read);
         let next = k.buffer("next", DType::U32, Access::Write);
         let table = k.buffer("table", DType::U32, Access::Read);
+        let args = Args::new().buffer(now).buffer(after).buffer(self.table);
+        let (gate, args) = self.gate.declare(&k, args);
         let start = k.scalar("first", Ty::I32);
         let length = k.scalar("count", Ty::I32);
-        each(&k, tuning, length, |at| {
+        let descend = |at: Ex<'_>| {
             let base = k.let_((start + at) * STATE);
             let [high, low, left] = [0, 1, 2].map(|word| k.load(state, base + word));
             // The first of the ranks that begin like this one has the counts.
@@ -252,13 +278,9 @@ impl Image<'_> {
             k.store(next, base + 1, k.let_(low.shifted_left(shift) | digit));
             let lost = left.is(word(&k, LOST));
             k.store(next, base + 2, k.let_(lost.select(left, rest)));
-        });
-        let args = Args::new()
-            .buffer(now)
-            .buffer(after)
-            .buffer(self.table)
-            .count(first)
-            .count(u64::from(count));
+        };
+        gate.through(|| each(&k, tuning, length, descend));
+        let args = args.count(first).count(u64::from(count));
         let def = k.finish("wl_descend", tuning.line());
         launch_each(plan, tuning, def, u64::from(count), args);
     }

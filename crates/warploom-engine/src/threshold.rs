@@ -86,7 +86,7 @@ impl Bins {
 
     fn middle(&self, bin: usize) -> f64 {
         match &self.edges {
-            Some(edges) => f64::midpoint(edges[bin], edges[bin + 1]),
+            Some(edges) => middle(edges[bin], edges[bin + 1]),
             None => self.first + bin as f64,
         }
     }
@@ -101,6 +101,12 @@ impl Bins {
         let products = self.weights().enumerate();
         running(products.map(|(bin, weight)| f64::from(weight) * self.middle(bin)))
     }
+}
+
+/// As scikit-image and the other devices have it: half of a sum, which may overflow. `f64::midpoint` does not, and
+/// rounds the smallest numbers otherwise.
+fn middle(low: f64, high: f64) -> f64 {
+    (low + high) * 0.5
 }
 
 /// Sums from the first on.
@@ -248,7 +254,7 @@ fn isodata(bins: &Bins) -> f64 {
     let found = (0..last).find(|&cut| {
         let low = moments[cut] / f64::from(below[cut]);
         let high = (moments[last] - moments[cut]) / f64::from(below[last] - below[cut]);
-        let off = f64::midpoint(low, high) - bins.middle(cut);
+        let off = middle(low, high) - bins.middle(cut);
         off >= 0.0 && off < width
     });
     // Where rounding hides every fixed point, and for one value, there is the mean.

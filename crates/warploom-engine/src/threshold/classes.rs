@@ -106,7 +106,7 @@ impl<T: Pixel> Near<T> {
                 dispatch!(level, _simd => between(part, least, limits)),
             )
         });
-        let beyond = of_chunks(parts.iter().map(|part| part.0));
+        let beyond = of_chunks(&parts.iter().map(|part| part.0));
         let pixels: Option<Vec<Vec<T>>> = parts.into_iter().map(|part| part.1).collect();
         Some(Self {
             limits,
@@ -139,10 +139,10 @@ fn classes<T: Pixel>(image: View<'_, T>, least: f64, limits: [f64; 2]) -> [Sum; 
         image,
         |part| dispatch!(level, _simd => chunk_classes(part, least, limits)),
     );
-    of_chunks(parts.into_iter())
+    of_chunks(&parts.into_iter())
 }
 
-fn of_chunks(parts: impl ExactSizeIterator<Item = [(f64, u32); 2]> + Clone) -> [Sum; 2] {
+fn of_chunks(parts: &(impl ExactSizeIterator<Item = [(f64, u32); 2]> + Clone)) -> [Sum; 2] {
     [0, 1].map(|side| Sum {
         sum: in_groups(parts.clone().map(|part| part[side].0)),
         count: parts.clone().map(|part| u64::from(part[side].1)).sum(),

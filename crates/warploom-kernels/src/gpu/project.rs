@@ -4,7 +4,7 @@ use warploom_core::DType;
 
 use crate::expr::{Ex, Ty};
 use crate::flow::{Combine, Flow, Node, Project, real};
-use crate::kernel::{Access, Buf, Builder, Img};
+use crate::kernel::{Access, Builder, Img};
 
 use super::fold;
 use super::lanes::{Lanes, Run, Values, items, runs};
@@ -152,40 +152,25 @@ impl<'k> Columns<'k> {
         middle
     }
 
-    /// The same, of columns that are sorted by the pairs of places that a list has, side by side.
-    fn sorted_medians(&self, (pairs, many): (Buf, Ex<'k>), real: Ty) -> Values<'k> {
+    /// The same, of columns that are sorted side by side.
+    fn sorted_medians(&self, sorter: order::Listed<'k>, real: Ty) -> Values<'k> {
         let (k, lanes, dtype) = (self.k, self.lanes(), self.dtype);
-        let run = lanes.run.cast_signed();
-        let int = |value: i32| k.graph().int(value);
-        let planes = u32::try_from(SORTED).expect("few planes");
-        let keys = k.line(DType::I32, planes * lanes.run);
         self.each(|z, pixel| {
-            let to = k.let_(z * run);
-            lanes.each(|lane| {
-                k.store(keys, to + lane, k.let_(order::key(dtype, pixel(lane))));
-            });
+            let to = sorter.at(z);
+            lanes.each(|lane| sorter.set(to + lane, order::key(dtype, pixel(lane))));
         });
-        k.for_(int(0), many, |pair| {
-            let [low, high] = [0, 1].map(|end| k.let_(k.load(pairs, pair * 2 + end) * run));
-            // Whole runs, whose number of pixels a compiler knows: what lies beside the image is sorted for nobody.
-            Lanes::whole(k, lanes.run).each(|lane| {
-                let [a, b] = [low, high].map(|at| k.let_(k.load(keys, at + lane)));
-                k.store(keys, low + lane, k.let_(a.min(b)));
-                k.store(keys, high + lane, k.let_(a.max(b)));
-            });
-        });
+        sorter.sort();
         let middle = lanes.values(real);
-        let [low, high] =
-            [self.depth - 1, self.depth].map(|end| k.let_(end.shifted_right(1) * run));
-        let last = k.let_((self.depth - 1) * run);
+        let [low, high] = [self.depth - 1, self.depth].map(|end| sorter.at(end.shifted_right(1)));
+        let last = sorter.at(self.depth - 1);
         let odd = k.let_((self.depth & 1).is(1));
         let nan = k.graph().number(real, f64::NAN);
         lanes.each(|lane| {
-            let value = |at: Ex<'k>| order::element(dtype, k.load(keys, at + lane)).cast(real);
+            let value = |at: Ex<'k>| order::element(dtype, sorter.get(at + lane)).cast(real);
             let upper = k.let_(value(high));
             let found = odd.select(upper, (value(low) + upper) * 0.5);
             // What is no number is the greatest key.
-            let lost = k.load(keys, last + lane).is(i32::MAX);
+            let lost = sorter.get(last + lane).is(i32::MAX);
             let is_float = Ty::of(dtype).is_some_and(Ty::is_float);
             middle.set(
                 lane,
@@ -200,14 +185,11 @@ impl<'k> Columns<'k> {
     }
 }
 
-/// Planes whose columns are sorted for their medians: as many as the nearest cache has room for beside each other.
-const SORTED: u64 = 128;
-
 /// Are columns sorted? A processor finds both middle ones by far fewer comparisons so than bit by bit, and has memory of
 /// its own for them.
 fn is_sorted(project: Project, dtype: DType, planes: u64, tuning: &Tuning) -> bool {
     let able = tuning.is_processor() && order::bits(dtype).is_some();
-    able && project == Project::Median && planes <= SORTED
+    able && project == Project::Median && planes <= order::LISTED as u64
 }
 
 pub(super) fn plan(flow: &Flow, node: &Node, project: Project, tuning: &Tuning) -> Plan {
@@ -225,20 +207,13 @@ pub(super) fn plan(flow: &Flow, node: &Node, project: Project, tuning: &Tuning) 
         .image(flow, output)
         .dims(to)
         .count(planes);
-    let (pairs, args) = if is_sorted(project, from.dtype(), planes, tuning) {
-        let list = order::exchanges(usize::try_from(planes).expect("few planes"));
-        let place = |at: usize| i32::try_from(at).expect("few planes");
-        let list: Vec<i32> = list
-            .iter()
-            .flat_map(|&(a, b)| [place(a), place(b)])
-            .collect();
-        // What is sorted already has no pairs, but a buffer has to have something.
-        let room = if list.is_empty() { &[0, 0][..] } else { &list };
-        let constant = plan.constant::<i32>(room);
-        let buf = k.buffer("pairs", DType::I32, Access::Read);
-        let many = k.scalar("many", Ty::I32);
-        let args = args.buffer(constant).count(list.len() as u64 / 2);
-        (Some((buf, many)), args)
+    let (sorter, args) = if is_sorted(project, from.dtype(), planes, tuning) {
+        let depth = usize::try_from(planes).expect("few planes");
+        // The last one tells whether there is anything that is no number.
+        let ranks = [(depth - 1) / 2, depth / 2, depth - 1];
+        let sorter = order::Listed::new(&k, tuning.run);
+        let args = order::listed(&mut plan, args, &order::pairs(depth, &ranks));
+        (Some(sorter), args)
     } else {
         (None, args)
     };
@@ -258,8 +233,8 @@ pub(super) fn plan(flow: &Flow, node: &Node, project: Project, tuning: &Tuning) 
             Project::ArgMax => columns.places(),
             Project::Median => {
                 let real = Ty::of(real(from.dtype())).expect("a real type");
-                match pairs {
-                    Some(pairs) => columns.sorted_medians(pairs, real),
+                match sorter {
+                    Some(sorter) => columns.sorted_medians(sorter, real),
                     None => columns.medians(real),
                 }
             }
@@ -286,7 +261,7 @@ pub(super) fn plan(flow: &Flow, node: &Node, project: Project, tuning: &Tuning) 
             k.put(dst, [run.z, run.y, run.first + lane], value);
         });
     });
-    let name = if pairs.is_some() {
+    let name = if sorter.is_some() {
         "wl_median_sorted"
     } else {
         "wl_project"

@@ -2,7 +2,7 @@
 //!
 //! Small neighbourhoods are sorted by a network, an expression without branches that becomes
 //! vector code. In large ones the element is found bit by bit: how many elements are below a limit
-//! decides the next bit.
+//! decides the next bit. Between the two, processors go through a network as a list of pairs.
 
 use warploom_core::DType;
 
@@ -41,6 +41,8 @@ struct Sort<'a> {
     run: u32,
     /// The neighbourhood and the rank, where they are sorted.
     sorted: Option<(&'a [[i32; 3]], usize)>,
+    /// Are its keys put in order by a list of pairs?
+    listed: bool,
 }
 
 fn write<'k>(k: &'k Builder, sort: Sort<'_>) {
@@ -54,6 +56,7 @@ fn write<'k>(k: &'k Builder, sort: Sort<'_>) {
     let dst = k.image("dst", dtype, Access::Write);
     let dims = ["nz", "ny", "nx"].map(|name| k.scalar(name, Ty::I32));
     let [count, reach, rank] = ["count", "reach", "rank"].map(|name| k.scalar(name, Ty::I32));
+    let sorter = sort.listed.then(|| order::Listed::new(k, sort.run));
     let ty = src.buf.ty();
     runs(k, sort.run, dims, |run| {
         let near = Near {
@@ -95,6 +98,14 @@ fn write<'k>(k: &'k Builder, sort: Sort<'_>) {
                         body(&near.at(offset, clear));
                     });
                 };
+                if let Some(sorter) = sorter {
+                    k.for_(k.graph().int(0), count, |at| {
+                        let offset = [0, 1, 2].map(|axis| k.load(offsets, at * 3 + axis));
+                        let (pixel, to) = (near.at(offset, clear), sorter.at(at));
+                        lanes.each(|lane| sorter.set(to + lane, order::key(dtype, pixel(lane))));
+                    });
+                    return;
+                }
                 let found = if keyed {
                     order::halved(k, lanes, dtype, rank, &each)
                 } else {
@@ -104,6 +115,11 @@ fn write<'k>(k: &'k Builder, sort: Sort<'_>) {
             }
             (None, None) => unreachable!("what is not sorted has a list of offsets"),
         });
+        if let Some(sorter) = sorter {
+            sorter.sort();
+            let at = sorter.at(rank);
+            run.lanes.each(|lane| put(lane, sorter.get(at + lane)));
+        }
     });
 }
 
@@ -136,11 +152,15 @@ pub(super) fn plan(
     if let Some(reach) = columns::reach(footprint, to.dtype(), tuning) {
         return columns::plan(flow, node, (reach, rank, boundary), tuning);
     }
-    if let Some(reach) = sorted::reach(footprint, to.dtype(), tuning) {
-        return sorted::plan(flow, node, (reach, rank, boundary), tuning);
-    }
     let list = footprint.offsets();
     let is_sorted = list.len() <= SORTED;
+    let columns = sorted::reach(footprint, to.dtype(), tuning).filter(|_| is_sorted);
+    if let Some(reach) = columns {
+        return sorted::plan(flow, node, (reach, rank, boundary), tuning);
+    }
+    // On a processor with memory of its own for the keys, fewer comparisons than bit by bit, and no more text.
+    let able = tuning.is_processor() && order::bits(to.dtype()).is_some();
+    let listed = able && !is_sorted && list.len() <= order::LISTED;
     let k = Builder::new();
     write(
         &k,
@@ -149,9 +169,11 @@ pub(super) fn plan(
             boundary,
             run: tuning.run,
             sorted: is_sorted.then_some((&list, rank as usize)),
+            listed,
         },
     );
-    let def = k.finish("wl_rank", tuning.group);
+    let name = if listed { "wl_rank_listed" } else { "wl_rank" };
+    let def = k.finish(name, tuning.group);
     let mut plan = Plan::default();
     let mut args = Args::new().image(flow, input);
     if !is_sorted {
@@ -164,6 +186,11 @@ pub(super) fn plan(
         .count(list.len() as u64)
         .count(u64::from(footprint.reach()[2]))
         .count(u64::from(rank));
+    let args = if listed {
+        order::listed(&mut plan, args, &order::pairs(list.len(), &[rank as usize]))
+    } else {
+        args
+    };
     plan.launch(def, items(to.dims(), tuning.run), args);
     plan
 }

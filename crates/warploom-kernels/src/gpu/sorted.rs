@@ -18,20 +18,13 @@ use super::near::Near;
 use super::order;
 use super::tuning::Tuning;
 
-/// The largest box that is sorted so, a cube of five, and the highest column. All comparisons are in the text of the
-/// kernel, so it is the time to compile it that ends here, not the gain.
-const MOST: usize = 125;
-const HIGH: usize = 49;
-
 /// The reach of a box that is sorted so.
 pub(super) fn reach(footprint: &Footprint, dtype: DType, tuning: &Tuning) -> Option<[u32; 3]> {
     let Footprint::Box(reach) = footprint else {
         return None;
     };
-    let [rz, ry, rx] = reach.map(|r| 2 * r as usize + 1);
-    let small = rz * ry <= HIGH && rz * ry * rx <= MOST;
     let able = tuning.is_processor() && order::bits(dtype).is_some();
-    (able && small).then_some(*reach)
+    able.then_some(*reach)
 }
 
 /// The elements that keys are kept in.
